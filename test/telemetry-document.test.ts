@@ -109,7 +109,7 @@ async function fillRegistries(): Promise<readonly (readonly [Program, Registry])
   exportRoster(plane, () => new Map());
   countDecisions(plane);
   exportGovernor(plane, { shipping: () => new Map(), leasing: () => [], unrecorded: 0, dryDenials: 0 });
-  createRunCounts({ registry: plane, find: () => null, now: () => 0 });
+  createRunCounts({ registry: plane, find: () => null, now: () => 0, countWaiting: () => Promise.resolve(0) });
   return [
     ['sidecar', sidecar],
     ['control-plane', plane],

@@ -79,7 +79,9 @@ async function cancelled(client: Client, { id }: Begun): Promise<string> {
   if (id === null) return 'no run had begun, or it is cancelled because the client disconnected';
   try {
     const { status } = rowIn(await client.ask('POST', `/api/v1/runs/${segment(id)}/cancel`), 'run');
-    return status === 'running' || status === 'cancelled' ? `run ${id} is cancelled` : `run ${id} had ended: ${shown(status)}`;
+    return status === 'running' || status === 'waiting' || status === 'cancelled'
+      ? `run ${id} is cancelled`
+      : `run ${id} had ended: ${shown(status)}`;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     return `run ${id} is cancelled because the client disconnected; the cancel request failed: ${error.message}`;
@@ -121,6 +123,12 @@ function linesOf(event: string, row: Row): readonly string[] {
       return row['decision'] === 'deny' ? [`✗ ${shown(row['tool'])} ${shown(row['reason'])}`] : [];
     case 'tool_result':
       return [resultLine(row['tool'], row['isError'], row['output'])];
+    case 'approval_required':
+      return rowsIn(row, 'calls').map(
+        ({ tool, approvalId }) => `… ${shown(tool)} waits for a person: tollgate approvals show ${shown(approvalId)}`,
+      );
+    case 'approval_decided':
+      return [`… ${shown(row['tool'])} ${shown(row['state'])}`];
     default:
       return [];
   }

@@ -73,5 +73,7 @@ async function cancelRun({ words, print, client }: Asked<object>): Promise<void>
   const answer = await (await client()).ask('POST', `${one(id)}/cancel`);
   const status = textIn(rowIn(answer, 'run'), 'status');
   await print.lines(answer, []);
-  print.note(status === 'running' ? `run ${id} will end: the cancel request was accepted` : `run ${id} has ended: ${status}`);
+  print.note(
+    status === 'running' || status === 'waiting' ? `run ${id} will end: the cancel request was accepted` : `run ${id} has ended: ${status}`,
+  );
 }

@@ -8,7 +8,6 @@ import { type HookHost, type LostRefusals, refusalsLost } from '@tollgate/sideca
 import { type CallTracing, countDecisions, type Tracing } from '@tollgate/sidecar/telemetry';
 import type { Registry } from 'prom-client';
 import { makeId } from '../access/rules/key.ts';
-import { localAsker } from '../approvals/operations/asker.ts';
 import type { ApprovalLedger } from '../approvals/operations/ledger.ts';
 import type { ModelCatalogue } from '../agents/rules/catalogue.ts';
 import { loggable } from '../base/loggable.ts';
@@ -16,17 +15,19 @@ import { createHookHost } from '../hooks/operations/hook-host.ts';
 import type { OperationDeps } from '../access/operation.ts';
 import type { Ledger } from '../quota/operations/ledger.ts';
 import { requireDay } from '../runs/operations/books/require-day.ts';
-import { createRunBooks } from '../runs/operations/books/run-books.ts';
+import { createRunBooks, type RunBooks } from '../runs/operations/books/run-books.ts';
 import { startHeartbeat } from '../runs/operations/liveness/heartbeat.ts';
 import { endAbandonedRuns } from '../runs/operations/liveness/end-abandoned-runs.ts';
 import { takeOverRuns } from '../runs/operations/liveness/take-over-runs.ts';
 import { createStartRun, type StartRun } from '../runs/operations/start-run.ts';
+import { startResuming } from '../runs/operations/waiting/resume-waiting.ts';
+import { countWaitingRuns } from '../runs/store/waiting-runs.ts';
 import { createOpenToolbox } from '../tool-servers/operations/open-toolbox.ts';
 import { createSeats } from '../base/turns.ts';
 import type { Publisher } from '../publish/publisher.ts';
 import { createGovernor, type GovernorDeps } from '../runs/governance/governor.ts';
 import { exportGovernor } from '../runs/governance/metrics.ts';
-import { type CountedModel, createRunCounts } from '../runs/metrics.ts';
+import { type CountedModel, createRunCounts, type RunCounts } from '../runs/metrics.ts';
 import type { Models } from '../runs/model.ts';
 import { createRefusalCounts } from '../runs/refused-money.ts';
 import { belowBounds, createRunner, type Runner } from '../runs/runner.ts';
@@ -117,7 +118,7 @@ export async function wireRuns(
       openLedger: (holder, onRecall) => ledger.open(holder, onRecall),
       ...(approvalLedger === undefined
         ? {}
-        : { openApprovals: (workspaceId, onDecided) => approvalLedger.open(localAsker(workspaceId), onDecided) }),
+        : { openApprovals: (workspaceId, onDecided) => approvalLedger.openLocal(workspaceId, onDecided) }),
       log,
       findWorkspace: (slug) => findWorkspaceId(pool, slug),
     },
@@ -136,10 +137,11 @@ export async function wireRuns(
     );
   const schemaProblem = createSchemaProblem();
   const decided = countDecisions(registry);
-  const { countRuns, countSpend } = createRunCounts({
+  const { countRuns, countSpend, countResumed } = createRunCounts({
     registry,
     find: (model) => countedModel(catalogue, model),
     now: () => systemClock.now(),
+    countWaiting: () => countWaitingRuns(pool),
   });
   const { countRefusals, countRefusedDays } = createRefusalCounts(registry);
   const runner = createRunner({
@@ -165,8 +167,21 @@ export async function wireRuns(
   };
   const hooks = createHookHost({ ...deps, governor, requestsPerSecond, decided, lost });
   undo.push(() => hooks.close());
-  return { startRun: createStartRun(runner, { atOnce }), hooks, runner, answerHeld: () => governor.drain() };
+  const seats = createSeats<number>({ each: atOnce });
+  const resuming = startResuming({ ...deps, books: countingTaken(books, countResumed), runner, seats, instance: heartbeat.instance });
+  undo.push(() => resuming.close());
+  return { startRun: createStartRun(runner, { atOnce, seats }), hooks, runner, answerHeld: () => governor.drain() };
 }
+
+/** Counts each run that is taken to be resumed. */
+const countingTaken = (books: RunBooks, count: RunCounts['countResumed']): Pick<RunBooks, 'take' | 'fail'> => ({
+  take: async (due) => {
+    const taken = await books.take(due);
+    if (taken !== null) count(taken);
+    return taken;
+  },
+  fail: (run, error) => books.fail(run, error),
+});
 
 function countedModel(catalogue: Pick<ModelCatalogue, 'find'>, name: string): CountedModel | null {
   const found = catalogue.find(name);

@@ -29,6 +29,8 @@ export interface RouteDescription {
   readonly answers: JsonSchema | { readonly mediaType: string; readonly text: string } | { readonly redirects: string };
   /** Another body of a 200 answer, which the client can request. */
   readonly answersAlso?: { readonly mediaType: string; readonly text: string };
+  /** The body of a 202 answer: what was asked for is not done yet. `Location` says where to read it. */
+  readonly answersLater?: JsonSchema;
   /** The headers of a 200 answer and of failures after the answer has begun. */
   readonly headers?: Readonly<Record<string, JsonSchema>>;
   /** Additional error codes. The codes of authentication and of malformed requests are added automatically. */
@@ -69,6 +71,7 @@ export function describe(route: RouteDescription, checked: FastifySchema, securi
     description,
     answers,
     answersAlso,
+    answersLater,
     headers,
     refusals = [],
     shownBody,
@@ -97,7 +100,7 @@ export function describe(route: RouteDescription, checked: FastifySchema, securi
     ...(description === undefined ? {} : { description }),
     security: [...security],
     response: {
-      ...withHeaders(success(answers, answersAlso), headers),
+      ...withHeaders({ ...success(answers, answersAlso), ...later(answersLater) }, headers),
       ...Object.fromEntries(
         given.map((code) => [httpStatus(code), refused(code, bodyBytes, begun.some((one) => one === code) ? headers : undefined)]),
       ),
@@ -109,6 +112,17 @@ const conditional = {
   type: 'object',
   properties: { 'if-match': { type: 'string', description: 'a revision: the write is refused if its target has changed since' } },
 };
+
+const later = (body: JsonSchema | undefined): Readonly<Record<string, object>> =>
+  body === undefined
+    ? {}
+    : {
+        202: {
+          description: 'It is not done yet; Location says where to read it.',
+          headers: { Location: { type: 'string', format: 'uri-reference' } },
+          content: { 'application/json': { schema: body } },
+        },
+      };
 
 function success(answers: RouteDescription['answers'], also: RouteDescription['answersAlso']): Readonly<Record<string, object>> {
   if ('redirects' in answers)
@@ -133,7 +147,11 @@ const begun = ['upstream_failed', 'internal', 'unavailable'] as const satisfies 
 const withHeaders = (responses: Readonly<Record<string, object>>, headers: RouteDescription['headers']): object =>
   headers === undefined
     ? responses
-    : Object.fromEntries(Object.entries(responses).map(([status, response]) => [status, { ...response, headers }]));
+    : Object.fromEntries(
+        Object.entries(responses).map(([status, response]) => [status, { ...response, headers: { ...headersOf(response), ...headers } }]),
+      );
+
+const headersOf = (response: object): object => ('headers' in response ? Object(response.headers) : {});
 
 const refused = (code: ErrorCode, bodyBytes: number, headers: RouteDescription['headers']): object => ({
   description: code === 'too_large' ? `The body is larger than ${bodyBytes} bytes.` : reasons[code],

@@ -385,6 +385,21 @@ const runResult = named(
     stopReason,
   }),
 );
+const runWaits = named(
+  'RunWaits',
+  object({
+    id: text,
+    status: { const: 'waiting' },
+    conversationId: text,
+    approvals: listOf(
+      object({
+        callId: { ...text, description: "the model's id of the call" },
+        tool: text,
+        approvalId: { ...text, description: 'the approval that the call waits for' },
+      }),
+    ),
+  }),
+);
 const runFields = {
   id: text,
   agentId: text,
@@ -417,6 +432,7 @@ const run = named(
     {
       ...perhapsOfRun,
       error: { ...text, description: 'why it failed' },
+      approvalIds: { ...texts, description: 'the approvals that a waiting run waits for' },
       transcript: {
         description:
           'the messages, redacted by policy; of an active run, or one whose control plane ended unexpectedly, as of its last round',
@@ -478,6 +494,7 @@ export const components = [
   approval,
   wholeApproval,
   runResult,
+  runWaits,
   runSummary,
   run,
   tool,
@@ -507,6 +524,7 @@ export const eventRef = refOf(event);
 export const approvalRef = refOf(approval);
 export const wholeApprovalRef = refOf(wholeApproval);
 export const runResultRef = refOf(runResult);
+export const runWaitsRef = refOf(runWaits);
 export const runSummaryRef = refOf(runSummary);
 export const runRef = refOf(run);
 export const toolRef = refOf(tool);

@@ -18,6 +18,7 @@ import type { RunRecords } from './records.ts';
 import type { RunParts } from './run-parts.ts';
 import type { Toolbox, ToolResult } from './tools/tool.ts';
 import { createWorkbench, type Workbench, type WorkbenchDeps } from './tools/workbench.ts';
+import type { StoredRun } from './waiting.ts';
 
 export interface BeginDeps extends Pick<RunParts, 'rates'> {
   readonly models: Pick<Models, 'problem'>;
@@ -69,6 +70,11 @@ interface BeginRun {
    * agent above.
    */
   below(above: RunNode, task: Task): Promise<RunBeginning | string>;
+  /**
+   * Opens the tools of a root run that has waited, with the agent and the policy of now. The model and the system prompt
+   * stay those of its beginning. Rejects with `AppError` if the run cannot continue.
+   */
+  resumed(run: RunRef, stored: StoredRun, sidecar: WorkspaceSidecar): Promise<RunBeginning>;
 }
 
 const clientName = 'tollgate';
@@ -108,13 +114,31 @@ export function createBeginRun(
     return begun;
   }
 
-  /** Opens the tools and records the beginning of the run. Returns null when the run above has ended. */
-  async function begin(node: RunNode, parentRunId: string | null, request: unknown): Promise<RunBeginning | null> {
-    const { run, agent, governed, sub, sidecar } = node;
+  async function resumed(run: RunRef, stored: StoredRun, sidecar: WorkspaceSidecar): Promise<RunBeginning> {
+    const { agentId, caller, tier, client, model, used, activeMs } = stored;
+    const now = sidecar.state?.agents.find(({ id }) => id === agentId);
+    if (now === undefined) throw notFound('the agent of the run was deleted while the run waited for a person');
+    const problem = deps.models.problem(model);
+    if (problem !== null) throw badRequest(`the run cannot continue: ${problem}`);
+    const earlier = { used, activeMs };
+    const governed = governRun(sidecar.governing, { runId: run.id, agentId, caller, tier, client, decided: deps.decided, earlier });
+    const agent = { ...now, model };
+    const node: RunNode = { run, agent, governed, sub: caller.sub, conversationId: run.id, sidecar, stop: new AbortController() };
+    return { node, workbench: await openTools(node) };
+  }
+
+  async function openTools(node: RunNode): Promise<Workbench> {
+    const { run, agent, governed, sidecar } = node;
     const toolbox = await deps.openToolbox(run.workspaceId, agent.enabledTools, () => sidecar.state?.servers ?? []);
     const judges = { governed, modelProblem: (model: string) => deps.models.problem(model) };
     const agents = agentTools(judges, sidecar.state?.agents ?? [], (task, signal) => runTask(node, task, signal));
-    const workbench = createWorkbench(deps.workbench, toolbox, agents);
+    return createWorkbench(deps.workbench, toolbox, agents);
+  }
+
+  /** Opens the tools and records the beginning of the run. Returns null when the run above has ended. */
+  async function begin(node: RunNode, parentRunId: string | null, request: unknown): Promise<RunBeginning | null> {
+    const { run, agent, governed, sub } = node;
+    const workbench = await openTools(node);
     try {
       const budget = microcentsFromCents(governed.caps.maxBudgetCents);
       const { id: agentId, name: agentName, model } = agent;
@@ -138,7 +162,7 @@ export function createBeginRun(
     return (await begin(node, above.run.id, { input: governed.kept(task) })) ?? 'The task was not started: the run has ended.';
   }
 
-  return { root, below };
+  return { root, below, resumed };
 }
 
 /** Returns the request in the form in which it is stored. */

@@ -16,6 +16,7 @@ import { systemPrompt } from './system-prompt.ts';
 import { AppError } from '@tollgate/proto/contract';
 import { ProviderFailed } from './model.ts';
 import type { Clock } from '@tollgate/sidecar/engine';
+import { awaitedOf, type ResumedRun, type RunWaits, type StoredRun, storedWriter } from './waiting.ts';
 
 export interface ConductDeps extends Pick<RunParts, 'models' | 'rates' | 'money' | 'clock' | 'log' | 'tracing'> {
   readonly records: RunRecords;
@@ -27,18 +28,30 @@ export interface ConductedRun extends RunBeginning {
   readonly input: string;
   readonly context: Readonly<Record<string, string>>;
   readonly emit: (event: RunEvent) => Promise<void>;
+  /** Whether a client of this process reads the events. */
+  readonly isRead: boolean;
 }
 
-/** Conducts a run whose beginning is already recorded, and records its end. Rejects with `AppError`. */
-export async function conduct(deps: ConductDeps, conducted: ConductedRun): Promise<RunResult> {
+/** A run that continues where it waited. `resumed` is null for a run that begins. */
+interface ContinuedRun extends ConductedRun {
+  readonly resumed: ResumedRun | null;
+}
+
+/**
+ * Conducts a run whose beginning is already recorded, and records its end, or that it waits for a person. `resumed`: the
+ * run continues where it waited. Rejects with `AppError`.
+ */
+export async function conduct(deps: ConductDeps, begun: ConductedRun, resumed: ResumedRun | null = null): Promise<RunResult | RunWaits> {
+  const conducted = { ...begun, resumed };
   const { clock, watch, records } = deps;
   const { node, workbench } = conducted;
   const { run, governed, stop, agent, conversationId, sidecar } = node;
-  const startedAt = clock.now();
+  const activeBefore = resumed?.stored.activeMs ?? 0;
+  const startedAt = clock.now() - activeBefore;
   // Every call in progress adds a listener. Without a higher maximum, Node would print a warning.
   setMaxListeners(10_000, stop.signal);
-  const conversation = createConversation();
-  const timer = clock.after(governed.caps.maxDurationMs, () => stop.abort(new RunStopped('max_duration')));
+  const conversation = createConversation(resumed?.stored.conversation ?? null);
+  const timer = clock.after(Math.max(0, governed.caps.maxDurationMs - activeBefore), () => stop.abort(new RunStopped('max_duration')));
   timer.unref();
   const unwatch = watch(run, (why) => stop.abort(new RunStopped(why)));
   // A freeze of the workspace, a suspended agent or a revoked key stops the run immediately, without waiting for calls
@@ -46,10 +59,12 @@ export async function conduct(deps: ConductDeps, conducted: ConductedRun): Promi
   const unfollow = sidecar.watch(() => {
     if (governed.halted() !== null) stop.abort(new RunStopped('cancelled'));
   });
-  const parts = partsOf(deps, conducted, conversation);
+  const waiting: { approvals: RunWaits['approvals'] } = { approvals: [] };
+  const parts = partsOf(deps, conducted, { conversation, startedAt, waiting });
   let ended: RunOutcome;
   try {
-    ended = { stopReason: await traced(parts, node) };
+    const outcome = await traced(parts, node, resumed);
+    ended = outcome === 'waits' ? { waits: true } : { stopReason: outcome };
   } catch (error) {
     ended = { failure: failureOf(error) };
     if (ended.failure.code === 'internal') deps.log.warn({ ...loggable(error), run: run.id }, 'a run failed because of an internal error');
@@ -57,6 +72,12 @@ export async function conduct(deps: ConductDeps, conducted: ConductedRun): Promi
     await workbench
       .close()
       .catch((error: unknown) => deps.log.warn({ ...loggable(error), run: run.id }, 'the tools of a run could not be closed'));
+  }
+  if ('waits' in ended) {
+    timer.cancel();
+    unwatch();
+    unfollow();
+    return { id: run.id, status: 'waiting', conversationId, approvals: waiting.approvals };
   }
   const durationMs = Math.round(clock.now() - startedAt);
   const toolCalls = governed.toolCalls;
@@ -93,12 +114,41 @@ export async function conduct(deps: ConductDeps, conducted: ConductedRun): Promi
   };
 }
 
-function partsOf(deps: ConductDeps, conducted: ConductedRun, conversation: RunParts['conversation']): RunParts {
-  const { models, rates, money, clock, log, tracing } = deps;
-  const { node, workbench, emit, input, context } = conducted;
+interface Progressing {
+  readonly conversation: RunParts['conversation'];
+  /** A time of the clock: when the run would have started, if it had never waited. */
+  readonly startedAt: number;
+  /** The approvals that the run waits for. */
+  readonly waiting: { approvals: RunWaits['approvals'] };
+}
+
+function partsOf(deps: ConductDeps, conducted: ContinuedRun, { conversation, startedAt, waiting }: Progressing): RunParts {
+  const { models, rates, money, clock, log, tracing, records } = deps;
+  const { node, workbench, emit, input, context, resumed, isRead } = conducted;
   const { run, governed, agent, stop } = node;
-  conversation.say({ role: 'user', text: input });
-  conversation.keep({ role: 'user', text: governed.kept(input) });
+  const system = resumed?.stored.system ?? systemPrompt(agent.systemPrompt, context);
+  if (resumed === null) {
+    conversation.say({ role: 'user', text: input });
+    conversation.keep({ role: 'user', text: governed.kept(input) });
+  }
+  const wait: RunParts['wait'] = async (round, asks) => {
+    const { used, root } = governed;
+    const stored: StoredRun = {
+      ...round,
+      ...root,
+      used,
+      system,
+      agentId: agent.id,
+      model: agent.model,
+      activeMs: clock.now() - startedAt,
+      conversation: conversation.save(),
+    };
+    const write = storedWriter(stored);
+    const progress = progressOf({ governed, conversation });
+    const outcome = await records.wait(run, { asks, write, isRead, progress, transcript: conversation.keptSoFar() });
+    if (outcome.kind === 'waits') waiting.approvals = awaitedOf(round.calls, outcome.answers);
+    return outcome;
+  };
   return {
     models,
     rates,
@@ -112,7 +162,9 @@ function partsOf(deps: ConductDeps, conducted: ConductedRun, conversation: RunPa
     workbench,
     conversation,
     model: agent.model,
-    system: systemPrompt(agent.systemPrompt, context),
+    system,
+    wait,
+    leave: () => records.leave(run),
     emit: (event) => tell(event, emit, stop.signal),
     signal: stop.signal,
     note: () => deps.records.update(run, { ...progressOf({ governed, conversation }), transcript: conversation.keptSoFar() }),
@@ -128,7 +180,7 @@ async function tell(event: RunEvent, emit: ConductedRun['emit'], signal: AbortSi
   }
 }
 
-function traced(parts: RunParts, { agent, conversationId }: RunNode): Promise<RunStopReason> {
+function traced(parts: RunParts, { agent, conversationId }: RunNode, resumed: ResumedRun | null): Promise<RunStopReason | 'waits'> {
   const attributes = {
     'gen_ai.agent.id': agent.id,
     'gen_ai.agent.name': agent.name,
@@ -136,7 +188,7 @@ function traced(parts: RunParts, { agent, conversationId }: RunNode): Promise<Ru
     'gen_ai.request.model': agent.model,
   };
   return parts.tracing.span('invoke_agent', agent.name, attributes, async (span) => {
-    const stopReason = await runLoop({ ...parts, trace: span.trace });
+    const stopReason = await runLoop({ ...parts, trace: span.trace }, resumed);
     span.set({ 'tollgate.stop_reason': stopReason });
     return stopReason;
   });
@@ -144,7 +196,8 @@ function traced(parts: RunParts, { agent, conversationId }: RunNode): Promise<Ru
 
 // Builds the end of a run for the records and for the caller.
 
-type RunOutcome = { readonly stopReason: RunStopReason } | { readonly failure: AppError };
+type RunOutcome = RunEnding | { readonly waits: true };
+type RunEnding = { readonly stopReason: RunStopReason } | { readonly failure: AppError };
 
 const progressOf = ({ governed, conversation }: Pick<RunParts, 'governed' | 'conversation'>): RunProgress => ({
   rounds: governed.rounds,
@@ -153,7 +206,7 @@ const progressOf = ({ governed, conversation }: Pick<RunParts, 'governed' | 'con
   completionTokens: conversation.completionTokens,
 });
 
-function endOf(ended: RunOutcome, { conversation, governed }: RunParts): RunEnd {
+function endOf(ended: RunEnding, { conversation, governed }: RunParts): RunEnd {
   const failed = 'failure' in ended;
   const { unfinished } = conversation;
   if (unfinished !== '') conversation.keep({ role: 'assistant', text: governed.kept(unfinished), toolCalls: [] });

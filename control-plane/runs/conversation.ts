@@ -26,6 +26,19 @@ type KeptMessage =
   /** This item is the last one if further messages were not kept. */
   | { readonly role: 'cut' };
 
+/** A conversation as it is stored while its run waits. */
+export interface SavedConversation {
+  readonly messages: readonly ModelMessage[];
+  readonly kept: readonly KeptMessage[];
+  readonly keptBytes: number;
+  readonly early: number;
+  readonly isCut: boolean;
+  readonly bytes: number;
+  readonly last: string;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}
+
 export interface Conversation {
   readonly messages: readonly ModelMessage[];
   readonly kept: readonly KeptMessage[];
@@ -47,6 +60,8 @@ export interface Conversation {
   count(usage: TokenUsage): void;
   /** Completes the current reply. */
   addReply(reply: ModelReply): void;
+  /** Returns everything that `createConversation` needs to continue. There must be no unfinished reply. */
+  save(): SavedConversation;
 }
 
 const messagesBytesMax = 16 * 1_048_576;
@@ -60,18 +75,23 @@ const full = 'This output was left out: the conversation is as long as it may be
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
 
-export function createConversation(): Conversation {
+/** `saved`: the conversation continues from there; null: it begins. */
+export function createConversation(saved: SavedConversation | null = null): Conversation {
   const messages: ModelMessage[] = [];
   const kept: KeptMessage[] = [];
-  let keptBytes = 0;
+  if (saved !== null) {
+    for (const message of saved.messages) messages.push(message);
+    for (const message of saved.kept) kept.push(message);
+  }
+  let keptBytes = saved?.keptBytes ?? 0;
   /** How many of the kept messages `keptSoFar` returns. */
-  let early = 0;
-  let isCut = false;
-  let bytes = 0;
-  let last = '';
+  let early = saved?.early ?? 0;
+  let isCut = saved?.isCut ?? false;
+  let bytes = saved?.bytes ?? 0;
+  let last = saved?.last ?? '';
   let under = '';
-  let promptTokens = 0;
-  let completionTokens = 0;
+  let promptTokens = saved?.promptTokens ?? 0;
+  let completionTokens = saved?.completionTokens ?? 0;
 
   const say = (message: ModelMessage): void => {
     const said =
@@ -119,6 +139,7 @@ export function createConversation(): Conversation {
       under = '';
       say({ role: 'assistant', ...reply });
     },
+    save: () => ({ messages, kept, keptBytes, early, isCut, bytes, last, promptTokens, completionTokens }),
   };
 }
 

@@ -1,4 +1,6 @@
-// Defines the six kinds of events that a run sends on its stream.
+// Defines the eight kinds of events that a run sends on its stream.
+import type { ApprovalState } from '@tollgate/proto/contract';
+import type { AwaitedApproval } from './waiting.ts';
 
 export type RunEvent =
   | { readonly kind: 'text'; readonly data: { readonly delta: string } }
@@ -15,6 +17,10 @@ export type RunEvent =
       readonly kind: 'tool_result';
       readonly data: { readonly callId: string; readonly tool: string; readonly isError: boolean; readonly output: unknown };
     }
+  /** The run waits for persons from now on. */
+  | { readonly kind: 'approval_required'; readonly data: { readonly round: number; readonly calls: readonly AwaitedApproval[] } }
+  /** A call that waited continues. Its `governance` event says whether it was made. */
+  | { readonly kind: 'approval_decided'; readonly data: AwaitedApproval & { readonly state: ApprovalState; readonly by: string | null } }
   | { readonly kind: 'error'; readonly data: { readonly error: string } }
   | { readonly kind: 'done'; readonly data: RunResult };
 

@@ -5,15 +5,19 @@
 import type { RunStopReason } from './events.ts';
 import type { RequestedCall } from './model.ts';
 import { type Reply, replyPaid } from './paid-reply.ts';
-import { playRound } from './round.ts';
+import { playRound, resumeRound } from './round.ts';
 import type { RunParts } from './run-parts.ts';
 import { RunStopped } from './stopped.ts';
 import { shownArguments } from './tools/call-arguments.ts';
+import type { ResumedRun } from './waiting.ts';
 
-/** Returns the stop reason. Throws `RunStopped` of kind `ended`, and every error that is not a `RunStopped`. */
-export async function runLoop(parts: RunParts): Promise<RunStopReason> {
+/**
+ * Returns the stop reason, or `waits` if the run is stored as waiting for a person. `resumed`: the run continues from
+ * there; null: it begins. Throws `RunStopped` of kind `ended`, and every error that is not a `RunStopped`.
+ */
+export async function runLoop(parts: RunParts, resumed: ResumedRun | null = null): Promise<RunStopReason | 'waits'> {
   try {
-    return await play(parts);
+    return await play(parts, resumed);
   } catch (error) {
     // If the run was stopped, all work in progress failed for that reason, whatever the error says.
     const stopped: unknown = parts.signal.aborted ? parts.signal.reason : error;
@@ -22,33 +26,55 @@ export async function runLoop(parts: RunParts): Promise<RunStopReason> {
   }
 }
 
-async function play(parts: RunParts): Promise<RunStopReason> {
-  const { governed, conversation, signal } = parts;
-  const seen = new Set<string>();
-  for (let round = 1; ; round++) {
-    signal.throwIfAborted();
+async function play(parts: RunParts, resumed: ResumedRun | null): Promise<RunStopReason | 'waits'> {
+  const { governed } = parts;
+  const seen = new Set<string>(resumed?.stored.seen);
+  for (let round = resumed?.stored.round ?? 1; ; round++) {
+    parts.signal.throwIfAborted();
     // After a freeze of the workspace or a suspension of the agent, the run must not spend more.
     if (governed.halted() !== null) return 'cancelled';
-    const reply = await replyPaid(parts);
-    const { text, pieces, finish } = reply;
-    const calls = withOwnIds(callsOf(reply), seen, round);
-    conversation.addReply({ text, toolCalls: calls.map(shownAgain), ...(pieces === undefined ? {} : { pieces }) });
-    if (calls.length > 0) {
-      governed.addRound();
-      await playRound(parts, round, { ...reply, toolCalls: calls });
-      if (reply.toolCalls.length > calls.length) conversation.say({ role: 'user', text: tooMany });
-    } else {
-      conversation.keep({ role: 'assistant', text: governed.kept(text), toolCalls: [] });
-      if (finish !== 'paused' && finish !== 'tool_calls') return stopReasonOf(reply);
-      governed.addRound();
-      conversation.say({ role: 'user', text: finish === 'paused' ? continuePrompt : noCall });
-    }
+    const isResumed = resumed !== null && round === resumed.stored.round;
+    const ended = await (isResumed ? playResumed(parts, resumed) : playTurn(parts, seen, round));
+    if (ended !== null) return ended;
     if (governed.stopped !== null) return governed.stopped;
     // Some calls are refused before the caps are checked, for example because the tool does not exist. Such calls never
     // reach a cap, so the rounds are also limited here.
     if (round > governed.caps.maxToolRounds) return 'max_rounds';
   }
 }
+
+/** Continues the round that has waited. Null: the run continues with the next model call. */
+async function playResumed(parts: RunParts, resumed: ResumedRun): Promise<'waits' | null> {
+  if ((await resumeRound(parts, resumed)) === 'waits') return 'waits';
+  sayAfter(parts, resumed.stored.after);
+  await parts.leave();
+  return null;
+}
+
+/** Makes one model call, and the calls that it requests. Null: the run continues with the next model call. */
+async function playTurn(parts: RunParts, seen: Set<string>, round: number): Promise<RunStopReason | 'waits' | null> {
+  const { governed, conversation } = parts;
+  const reply = await replyPaid(parts);
+  const { text, pieces, finish } = reply;
+  const calls = withOwnIds(callsOf(reply), seen, round);
+  conversation.addReply({ text, toolCalls: calls.map(shownAgain), ...(pieces === undefined ? {} : { pieces }) });
+  if (calls.length > 0) {
+    governed.addRound();
+    const after = reply.toolCalls.length > calls.length ? tooMany : null;
+    if ((await playRound(parts, { ...reply, toolCalls: calls }, { round, seen: [...seen], after })) === 'waits') return 'waits';
+    sayAfter(parts, after);
+    return null;
+  }
+  conversation.keep({ role: 'assistant', text: governed.kept(text), toolCalls: [] });
+  if (finish !== 'paused' && finish !== 'tool_calls') return stopReasonOf(reply);
+  governed.addRound();
+  conversation.say({ role: 'user', text: finish === 'paused' ? continuePrompt : noCall });
+  return null;
+}
+
+const sayAfter = ({ conversation }: RunParts, text: string | null): void => {
+  if (text !== null) conversation.say({ role: 'user', text });
+};
 
 const continuePrompt = 'Continue.';
 const noCall = 'Your reply ended to call tools, and no call was in it. Call a tool by its name, or answer without one.';

@@ -5,6 +5,8 @@ import { centsFromMicrocents } from './rules/money.ts';
 import { type RunProgress, type RunRef, runKey, type ToldProgress } from './rules/run.ts';
 import type { Money } from './money.ts';
 import type { NewRun, RunEnd, RunRecords } from './records.ts';
+import type { TakenRun } from './runner.ts';
+import type { Wait, WaitOutcome } from './waiting.ts';
 
 /** A model as it appears in labels. */
 export interface CountedModel {
@@ -13,6 +15,8 @@ export interface CountedModel {
 }
 
 export interface RunMetricsDeps {
+  /** Returns the number of runs that wait for persons, in the whole database. If it rejects, the last value stays. */
+  readonly countWaiting: () => Promise<number>;
   readonly registry: Registry;
   /** Returns a model as it appears in labels; null: the model is not known here. */
   readonly find: (model: string) => CountedModel | null;
@@ -34,6 +38,8 @@ const other: CountedModel = { provider: 'other', model: 'other' };
 export interface RunCounts {
   /** Returns records that also count runs and tokens. */
   readonly countRuns: (records: RunRecords) => RunRecords;
+  /** Counts a run that continues in this process. */
+  readonly countResumed: (taken: Pick<TakenRun, 'run' | 'stored'>) => void;
   /**
    * Returns a `Money` that also counts what is spent. The model in the label is known only for runs that `countRuns`
    * has counted.
@@ -41,12 +47,18 @@ export interface RunCounts {
   readonly countSpend: (money: Money) => Money;
 }
 
-export function createRunCounts({ registry, find, now }: RunMetricsDeps): RunCounts {
+export function createRunCounts({ registry, find, now, countWaiting }: RunMetricsDeps): RunCounts {
   const counters = createCounters(registry);
+  exportWaiting(registry, countWaiting);
   const going = new Map<string, CountedRun>();
   const labelsOf = boundedModels(find);
   return {
     countRuns: (records) => new CountedRecords(records, { counters, going, labelsOf, now }),
+    countResumed: ({ run, stored: { model, conversation } }) => {
+      const { promptTokens, completionTokens } = conversation;
+      going.set(runKey(run), { labels: labelsOf(model), startedAt: now(), promptTokens, completionTokens });
+      counters.runs.inc({ state: 'running' });
+    },
     countSpend: (money) => ({
       reserve: (run, wanted, signal) => money.reserve(run, wanted, signal),
       settle: (run, reservationId, spent, signal) => {
@@ -86,6 +98,18 @@ class CountedRecords implements RunRecords {
     this.#records.update(run, progress);
   }
 
+  async wait(run: RunRef, wait: Wait): Promise<WaitOutcome> {
+    this.#countTokens(run, wait.progress);
+    const outcome = await this.#records.wait(run, wait);
+    const { counters, going } = this.#counting;
+    if (outcome.kind === 'waits' && going.delete(runKey(run))) counters.runs.dec({ state: 'running' });
+    return outcome;
+  }
+
+  leave(run: RunRef): Promise<void> {
+    return this.#records.leave(run);
+  }
+
   async end(run: RunRef, how: RunEnd): Promise<{ readonly spent: number } | null> {
     this.#countTokens(run, how);
     const { counters, going, now } = this.#counting;
@@ -113,6 +137,18 @@ class CountedRecords implements RunRecords {
     counted.promptTokens = progress.promptTokens;
     counted.completionTokens = progress.completionTokens;
   }
+}
+
+function exportWaiting(registry: Registry, count: RunMetricsDeps['countWaiting']): void {
+  const waiting = new Gauge({
+    name: 'tollgate_runs_waiting',
+    help: 'Runs that wait for a person, in the whole database',
+    registers: [registry],
+    async collect() {
+      const now = await count().catch(() => null);
+      if (now !== null) waiting.set(now);
+    },
+  });
 }
 
 function createCounters(registry: Registry) {

@@ -26,8 +26,8 @@ export interface ModelReply {
   readonly toolCalls: readonly RequestedCall[];
   /**
    * The reply in pieces. They include the model's thoughts and the provider's own marks. `pieces` is present if the
-   * next request must return more to the provider than the text and the calls. Pieces are kept in memory only, and are
-   * sent only to the provider that they came from.
+   * next request must return more to the provider than the text and the calls. Pieces are kept in memory, and sealed
+   * while the run waits for a person. They are sent only to the provider that they came from.
    */
   readonly pieces?: readonly ReplyPiece[];
 }

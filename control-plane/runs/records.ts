@@ -1,5 +1,6 @@
 // Defines the interface to the records of a run: its beginning, its progress and its end.
 import type { RunProgress, RunRef, ToldProgress } from './rules/run.ts';
+import type { Wait, WaitOutcome } from './waiting.ts';
 
 export interface NewRun extends RunRef {
   readonly agentId: string;
@@ -41,4 +42,15 @@ export interface RunRecords {
    * cost of the run and all runs below it, or null when the run had already ended (`reserve` reports this as `ended`).
    */
   end(run: RunRef, end: RunEnd): Promise<{ readonly spent: number } | null>;
+  /**
+   * Asks the questions of a root run and stores it as waiting, in one transaction. Its open reservations are settled.
+   * Throws `RunStopped` if the run is no longer active here.
+   */
+  wait(run: RunRef, wait: Wait): Promise<WaitOutcome>;
+  /**
+   * Notes that a run that waited continues: from now on it cannot be resumed from where it waited. Called before the first
+   * call or model call after the wait. Does nothing for a run that has not waited. Throws `RunStopped` if the run is no
+   * longer active here.
+   */
+  leave(run: RunRef): Promise<void>;
 }

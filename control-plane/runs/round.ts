@@ -1,23 +1,39 @@
 // Makes the tool calls of one round. The calls are read, then decided in the order of the request, then made in
 // parallel. Whatever the outcome of a call, it has one `governance` event, then one `tool_result` event, and an answer
-// for the model.
+// for the model. Calls that ask a person come last: when all others are made, the run is stored as waiting, and the round
+// continues in the process that resumes the run.
 import { type Denial, denialOf, denialText, type Permit } from '@tollgate/sidecar/engine';
 import type { Span } from '@tollgate/sidecar/telemetry';
 import { loggable } from '../base/loggable.ts';
 import { outputText, shortValue } from './conversation.ts';
 import type { GovernanceEvent } from './events.ts';
-import type { GovernedDecision } from './governance/governed.ts';
+import { askDigestOf } from './governance/call-approvals.ts';
+import { type AskingCall, type Deciding, type GovernedDecision, isAsking } from './governance/governed.ts';
 import type { RequestedCall } from './model.ts';
 import type { Reply } from './paid-reply.ts';
 import type { RunParts } from './run-parts.ts';
 import type { ToolResult } from './tools/tool.ts';
 import type { Hint, ReadCall } from './tools/workbench.ts';
+import { awaitedOf, type ResumedRun, type WaitingCall, type WaitingRound } from './waiting.ts';
 
 type ReplyContent = Pick<Reply, 'text' | 'toolCalls' | 'finish' | 'offered'>;
 
-interface DecidedCall extends GovernedDecision, ReadCall {
-  readonly asked: RequestedCall;
+interface AskedRead extends ReadCall {
+  readonly asked: Pick<RequestedCall, 'callId' | 'alias'>;
 }
+
+interface DecidedCall extends GovernedDecision, AskedRead {
+  readonly kind: 'decided';
+}
+
+/** A call that asks a person. */
+interface AskingRoundCall extends AskedRead {
+  readonly kind: 'asking';
+  readonly asking: AskingCall;
+  readonly kept: unknown;
+}
+
+type RoundCall = DecidedCall | AskingRoundCall;
 
 interface Answer {
   readonly decided: DecidedCall;
@@ -48,35 +64,111 @@ interface PendingOutputs {
  */
 const untoldBytesMax = 32 * 1_048_576;
 
-export async function playRound(parts: RunParts, round: number, { text, toolCalls, finish, offered }: ReplyContent): Promise<void> {
+/** What the loop needs after the round, in this process or in the one that resumes the run. */
+export type AfterRound = Pick<WaitingRound, 'round' | 'seen' | 'after'>;
+
+/** `waits`: the run is stored as waiting, and this process must do nothing more for it. */
+export type Played = 'played' | 'waits';
+
+/** Plays the round of a reply. */
+export async function playRound(parts: RunParts, { text, toolCalls, finish, offered }: ReplyContent, after: AfterRound): Promise<Played> {
   const { governed, conversation, emit } = parts;
-  const decided: DecidedCall[] = [];
+  const calls: RoundCall[] = [];
   const hinted = new Set<Hint['kind']>();
   for (const [at, asked] of toolCalls.entries()) {
     const read = parts.workbench.read(asked, { governed, offered, cutOff: finish === 'length' && at === toolCalls.length - 1 });
     const hint = read.hint === null || hinted.has(read.hint.kind) ? null : read.hint;
     if (hint !== null) hinted.add(hint.kind);
-    decided.push({ asked, ...read, hint, ...(await governed.decide({ ...read.call, trace: parts.trace })) });
+    const decided = await governed.decide({ ...read.call, trace: parts.trace }, decidingOf(parts));
+    calls.push(roundCallOf({ asked, call: read.call, hint }, decided));
   }
   conversation.keep({
     role: 'assistant',
     text: governed.kept(text),
-    toolCalls: decided.map(({ asked, call, kept }) => ({ callId: asked.callId, tool: call.tool, input: kept })),
+    toolCalls: calls.map(({ asked, call, kept }) => ({ callId: asked.callId, tool: call.tool, input: kept })),
   });
   parts.note();
-  await emit({ kind: 'tool_calls', data: { round, calls: decided.map(shownCall) } });
-  for (const one of decided) await emit({ kind: 'governance', data: governanceOf(one) });
+  await emit({ kind: 'tool_calls', data: { round: after.round, calls: calls.map(shownCall) } });
+  return finishRound(parts, calls, after);
+}
+
+/**
+ * Continues a round of which calls have waited. Each of them is decided again, by the policy of now. A call whose question
+ * has no answer yet waits again.
+ */
+export async function resumeRound(parts: RunParts, { stored, approvals }: ResumedRun): Promise<Played> {
+  const calls: RoundCall[] = [];
+  for (const [at, { callId, alias, tool, input, askDigest }] of stored.calls.entries()) {
+    const approval = approvals[at] ?? null;
+    if (approval !== null && approval.state !== 'pending') {
+      const { approvalId, state, by } = approval;
+      await parts.emit({ kind: 'approval_decided', data: { callId, tool, approvalId, state, by } });
+    }
+    const read = { asked: { callId, alias }, call: { tool, input, isOwnInput: true }, hint: null };
+    const known = approval === null ? null : { askDigest, approval };
+    const decided = await parts.governed.decide({ ...read.call, trace: parts.trace }, { ...decidingOf(parts), known });
+    calls.push(roundCallOf(read, decided));
+  }
+  return finishRound(parts, calls, stored);
+}
+
+const decidingOf = ({ signal, leave }: RunParts): Deciding => ({ signal, beforeClaim: leave });
+
+function roundCallOf(read: AskedRead, decided: GovernedDecision | AskingCall): RoundCall {
+  return isAsking(decided)
+    ? { ...read, kind: 'asking', asking: decided, kept: JSON.parse(decided.question.shownInput) }
+    : { ...read, kind: 'decided', ...decided };
+}
+
+/** Makes the calls that are decided. If others ask, the run then waits, or continues with their answers. */
+async function finishRound(parts: RunParts, calls: readonly RoundCall[], after: AfterRound): Promise<Played> {
+  const decided = calls.filter((one) => one.kind === 'decided');
+  const asking = calls.filter((one) => one.kind === 'asking');
+  if (decided.some(({ verdict }) => verdict.allowed)) await parts.leave();
+  for (const one of decided) await parts.emit({ kind: 'governance', data: governanceOf(one) });
   const untold: PendingOutputs = { bytes: 0 };
   const answers = await Promise.all(decided.map((one) => answer(parts, one, untold)));
   for (const one of answers) take(parts, one);
   parts.note();
   parts.signal.throwIfAborted();
+  return asking.length === 0 ? 'played' : waitForAnswers(parts, asking, after);
 }
 
-const shownCall = ({ asked, call, verdict, kept }: DecidedCall) => ({
-  callId: asked.callId,
-  tool: call.tool,
-  input: verdict.allowed ? verdict.input : kept,
+async function waitForAnswers(parts: RunParts, asking: readonly AskingRoundCall[], after: AfterRound): Promise<Played> {
+  const { round, seen, after: text } = after;
+  const asks = asking.map((one) => ({ ...one.asking.question, roundId: `${parts.run.id}-${round}` }));
+  const waiting = asking.map(waitingCallOf);
+  const outcome = await parts.wait({ round, seen, after: text, calls: waiting }, asks);
+  if (outcome.kind !== 'waits') {
+    const continued: RoundCall[] = [];
+    for (const [at, one] of asking.entries()) {
+      const given = outcome.kind === 'answered' ? outcome.answers[at] : undefined;
+      const why = outcome.kind === 'impossible' ? outcome.why : 'the question was not answered';
+      continued.push(roundCallOf(one, await one.asking.answer(given ?? { kind: 'refused', code: null, words: why, retryAfterMs: null })));
+    }
+    return finishRound(parts, continued, after);
+  }
+  await parts.emit({ kind: 'approval_required', data: { round, calls: awaitedOf(waiting, outcome.answers) } });
+  // The entry of a call that waits says so. A call without a new question has its entry, or gets one when it is resumed.
+  for (const [at, one] of asking.entries()) {
+    const given = outcome.answers[at];
+    if (given?.kind === 'approval' && given.isNew && given.approval.state === 'pending') await one.asking.answer(given);
+  }
+  return 'waits';
+}
+
+const waitingCallOf = ({ asked: { callId, alias }, call: { tool, input }, asking }: AskingRoundCall): WaitingCall => ({
+  callId,
+  alias,
+  tool,
+  input,
+  askDigest: askDigestOf(asking.question),
+});
+
+const shownCall = (one: RoundCall) => ({
+  callId: one.asked.callId,
+  tool: one.call.tool,
+  input: one.kind === 'decided' && one.verdict.allowed ? one.verdict.input : one.kept,
 });
 
 function governanceOf({ asked, call, verdict: { decision } }: DecidedCall): GovernanceEvent {

@@ -13,7 +13,7 @@ import type { StreamDeps } from '../http/deps.ts';
 import { limitOf } from '../http/page-limit.ts';
 import { logRefusal } from '../http/refuse.ts';
 import { addRoute, asked, joined, ok } from '../http/route.ts';
-import { anyObject, listOf, okAnd, pageQuery, runRef, runResultRef, runSummaryRef, text } from '../http/shapes.ts';
+import { anyObject, listOf, okAnd, pageQuery, runRef, runResultRef, runSummaryRef, runWaitsRef, text } from '../http/shapes.ts';
 import { departureOf, sendStream } from '../http/stream-route.ts';
 
 const params = Type.Object({ id: Type.String() });
@@ -82,13 +82,14 @@ function addRunRoute(app: FastifyInstance, deps: StreamDeps): void {
     tag: 'Runs',
     summary: 'Runs an agent: its result, or with `stream` its events as they happen',
     description: `Events: \`text {delta}\`, \`tool_calls {round, calls: [{callId, tool, input}]}\`, \`governance {callId, tool, decision, reason,
-transform, rule?}\` (one for each call, before its result), \`tool_result {callId, tool, isError, output}\`, and at last \`done\` with the result or
-\`error {error}\`. X-Tollgate-Run-Id names the run, also before its first event and if it fails. If a cap halts a run, the answer has the result so far. A run is cancelled if its client disconnects, the workspace is frozen, the agent is suspended or the key is revoked. 400 also for a model that is not recognised or that
+transform, rule?}\` (one for each call, before its result), \`tool_result {callId, tool, isError, output}\`, \`approval_required {round, calls: [{callId, tool, approvalId}]}\` when the run waits for a person and \`approval_decided {callId, tool, approvalId, state, by}\` when a call that waited continues, and at last \`done\` with the result or
+\`error {error}\`. X-Tollgate-Run-Id names the run, also before its first event and if it fails. If a cap halts a run, the answer has the result so far. If a run waits for a person, the answer is 202 without \`stream\`; from then on a client that disconnects does not cancel it. Otherwise a run is cancelled if its client disconnects, the workspace is frozen, the agent is suspended or the key is revoked. 400 also for a model that is not recognised or that
 no provider serves here, 403 for an agent that is suspended and while the workspace is frozen, 429 if the daily cap of the user is reached (\`Retry-After\`: until midnight UTC; free models still run) or if the workspace has
 too many active runs;
 502 if the model's provider fails: the run is kept as \`failed\`.`,
     answers: runResultRef,
     answersAlso: stream,
+    answersLater: runWaitsRef,
     headers: { [runIdHeader]: { type: 'string', description: 'the id of the run, once it has begun' } },
     refusals: ['not_found', 'rate_limited', 'upstream_failed'],
     shownBody: runAskSchema,
@@ -107,7 +108,10 @@ too many active runs;
       const input = route.input(asked<typeof route.schema>(request));
       const answer = await inTrace(request.headers, () => operation(deps, actor, input, { signal }));
       void reply.header(runIdHeader, answer.id);
-      if (answer.kind === 'result') return answer.result;
+      if (answer.kind === 'result') {
+        const result = await answer.result;
+        return result.status === 'waiting' ? reply.code(202).header('Location', `/api/v1/runs/${result.id}`).send(result) : result;
+      }
       // The client receives the failure as an event. The operator sees it in the log.
       answer.ended.catch((error: unknown) => logRefusal(request, refusalOf(error)));
       return sendStream(

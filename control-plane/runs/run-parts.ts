@@ -10,6 +10,8 @@ import type { GovernedAgentRun } from './governance/governed.ts';
 import type { Models } from './model.ts';
 import type { Money } from './money.ts';
 import type { Workbench } from './tools/workbench.ts';
+import type { WaitingRound, WaitOutcome } from './waiting.ts';
+import type { ApprovalAsk } from '@tollgate/proto/contract';
 
 /** Rates in µ¢ per token; null when a model is not recognised. */
 interface RateTable {
@@ -36,6 +38,10 @@ export interface RunParts {
   readonly trace: TraceIds | null;
   /** Records the progress of the run. */
   readonly note: () => void;
+  /** Stores the run as waiting for the answers to these questions, in the order of the calls. */
+  readonly wait: (round: WaitingRound, asks: readonly ApprovalAsk[]) => Promise<WaitOutcome>;
+  /** See `RunRecords.leave`. */
+  readonly leave: () => Promise<void>;
   /** Resolves when the next event can be emitted, or when the run ends. */
   readonly emit: (event: RunEvent) => Promise<void>;
   /** Aborted when the run must stop. Its reason is a `RunStopped`. */

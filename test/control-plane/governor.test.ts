@@ -19,6 +19,7 @@ import { eventually } from '../support/programs.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { canMount, mountAt, unmount } from '../support/small-disk.ts';
 import { openTestSpool, temporaryFolder } from '../support/spools.ts';
+import { decidedCall } from '../support/decided-call.ts';
 
 let plane: Plane;
 
@@ -94,7 +95,7 @@ async function shipped(governor: Governor): Promise<void> {
 test('a new agent runs immediately, by a key without the scope govern, and its calls are in the audit log', async () => {
   const governor = await startGovernor();
   const { governed, runId, agentId } = await begin(governor, { name: 'fresh' });
-  const { verdict } = await governed.decide({ tool: 'box.one', input: { n: 1 } });
+  const { verdict } = await decidedCall(governed, { tool: 'box.one', input: { n: 1 } });
   if (!verdict.allowed) throw new Error(verdict.reason);
   await governed.report(verdict, { output: 'ok', isError: false, durationMs: 1 });
   await shipped(governor);
@@ -126,7 +127,7 @@ test('a write of policy takes effect in a run in progress', async () => {
   expect(governed.offers('box.one')).toBe(true);
   await lease.sidecar.reached(await plane.writePolicy({ tools: { 'box.one': { api: { permission: 'deny' } } } }), 10_000);
   expect(governed.offers('box.one')).toBe(false);
-  expect((await governed.decide({ tool: 'box.one', input: {} })).verdict.decision.code).toBe('policy_denied');
+  expect((await decidedCall(governed, { tool: 'box.one', input: {} })).verdict.decision.code).toBe('policy_denied');
   await lease.sidecar.reached(await plane.writePolicy({ tools: { 'box.one': null } }), 10_000);
   expect(governed.offers('box.one')).toBe(true);
 });
@@ -185,7 +186,7 @@ test('entries that could not be shipped are found by the next start, and arrive 
   const folder = temporaryFolder();
   const away = await startGovernor({ folder, ingest: () => Promise.reject(new Error('the database is away')) });
   const { governed, runId, lease } = await begin(away, { name: 'left' });
-  for (let n = 0; n < 30; n += 1) await governed.decide({ tool: 'box.one', input: { n } });
+  for (let n = 0; n < 30; n += 1) await decidedCall(governed, { tool: 'box.one', input: { n } });
   lease.release();
   await away.close(0);
 
@@ -225,7 +226,7 @@ test.skipIf(!canMount())('a disk without space for a spool is freed by shipping 
   await dead.close();
   const governor = await startGovernor({ folder });
   const { governed } = await begin(governor, { name: 'roomy' });
-  expect((await governed.decide({ tool: 'box.one', input: {} })).verdict.allowed).toBe(true);
+  expect((await decidedCall(governed, { tool: 'box.one', input: {} })).verdict.allowed).toBe(true);
   const { rows } = await plane.pool.query('select count(*)::int as count from audit_entry where spool_id = $1', [dead.backlog.id]);
   expect(rows).toEqual([{ count: left }]);
 });
@@ -238,7 +239,7 @@ test('counts that no limit needs any more are forgotten while the run continues'
   await lease.sidecar.reached(revision, 10_000);
   const { counters } = lease.sidecar.governing;
   let isDecided = false;
-  const deciding = governed.decide({ tool: 'box.one', input: {} }).then(() => {
+  const deciding = decidedCall(governed, { tool: 'box.one', input: {} }).then(() => {
     isDecided = true;
   });
   const decided = async (): Promise<boolean> => {
@@ -273,7 +274,9 @@ test('two control planes share one limit: it is exact over both', async () => {
       return governRun(lease.sidecar.governing, { runId: `both-${at}`, agentId, caller: actor, tier: 'api', client: 'tollgate' });
     }),
   );
-  const decided = await Promise.all(runs.flatMap((run) => Array.from({ length: 20 }, () => run.decide({ tool: 'box.shared', input: {} }))));
+  const decided = await Promise.all(
+    runs.flatMap((run) => Array.from({ length: 20 }, () => decidedCall(run, { tool: 'box.shared', input: {} }))),
+  );
   const codes = decided.map(({ verdict }) => verdict.decision.code);
   expect(codes.filter((code) => code === 'allowed')).toHaveLength(10);
   expect(codes.filter((code) => code === 'rate_limited')).toHaveLength(30);
@@ -289,7 +292,7 @@ test('entries that wait for the audit log, and entries that were never written, 
   const shown = async (name: string): Promise<number> =>
     Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await registry.getSingleMetricAsString(name))?.[1]);
   const { governed, lease } = await begin(governor, { name: 'measured' });
-  for (let n = 0; n < 3; n += 1) await governed.decide({ tool: 'box.one', input: { n } });
+  for (let n = 0; n < 3; n += 1) await decidedCall(governed, { tool: 'box.one', input: { n } });
   expect(await shown('tollgate_spool_records')).toBe(3);
   expect(await shown('tollgate_spool_bytes')).toBeGreaterThan(100);
   expect(await shown('tollgate_unrecorded_decisions_total')).toBe(0);

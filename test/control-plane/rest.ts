@@ -27,6 +27,7 @@ import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { watchHeads } from '../../control-plane/audit/store/watch-heads.ts';
 import { type ApiDocument, createApiDocument } from '../support/api-document.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { createSeats } from '../../control-plane/base/turns.ts';
 
 export interface Answer {
   readonly status: number;
@@ -206,7 +207,7 @@ async function documentOf(origin: string, config: AppDeps['config']): Promise<Ap
 /** For tests without runs; runs.ts builds those with runs. */
 const noRuns = createStartRun(
   { start: () => Promise.reject(new AppError({ code: 'unavailable', publicMessage: 'nothing runs here' })) },
-  { atOnce: 1 },
+  { atOnce: 1, seats: createSeats({ each: 1 }) },
 );
 
 export type Rest = Awaited<ReturnType<typeof createRest>>;

@@ -17,6 +17,7 @@ import { withClient } from '../support/database.ts';
 import { followPlane, type Plane, startPlane } from '../support/plane.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/spools.ts';
+import { decidedCall } from '../support/decided-call.ts';
 
 let plane: Plane;
 let database: string;
@@ -97,7 +98,7 @@ test('every sidecar receives the new epoch in full and continues, runs too, and 
   const actor = await authenticate(plane.deps, `Bearer ${key}`);
   const lease = await governor.lease(actor);
   const run = governRun(lease.sidecar.governing, { runId: 'run-1', agentId, caller: actor, tier: 'api', client: 'tollgate' });
-  const inRun = async (tool: string): Promise<string> => (await run.decide({ tool, input: {} })).verdict.decision.code;
+  const inRun = async (tool: string): Promise<string> => (await decidedCall(run, { tool, input: {} })).verdict.decision.code;
 
   expect(await Promise.all([decide('mail.send'), inRun('mail.send')])).toEqual(['policy_denied', 'policy_denied']);
   await eventually(countEntries).toBe(2);

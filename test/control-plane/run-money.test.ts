@@ -322,7 +322,13 @@ describe('a reservation', () => {
 
   test('whose confirmation was lost is found again, and not made twice', async () => {
     const run = await books.begin();
-    const request = { run, owner: { sub: 'ann', lineage: [run.id] }, reservationId: 'r'.repeat(20), wanted: { least: 1, most: 3 * cent } };
+    const request = {
+      run,
+      owner: { sub: 'ann', lineage: [run.id] },
+      generation: 0,
+      reservationId: 'r'.repeat(20),
+      wanted: { least: 1, most: 3 * cent },
+    };
     const first = await reserve(books.deps, request);
     expect(await reserve(books.deps, request)).toEqual(first);
     expect(await books.day()).toEqual({ settled: 0, reserved: 3 * cent });
@@ -505,7 +511,7 @@ describe('a database that is away while a run ends', () => {
   test('answers an end that was recorded without confirmation with the recorded end', async () => {
     const run = await books.begin();
     const at = books.clock.now;
-    const ending = { run, owner: { sub: 'ann', lineage: [run.id] }, end: completed, costs: new Map<string, number>(), at };
+    const ending = { run, owner: { sub: 'ann', lineage: [run.id] }, generation: 0, end: completed, costs: new Map<string, number>(), at };
     expect(await recordEnd(books.deps, ending)).toEqual({ spent: 0 });
     expect(await recordEnd(books.deps, ending)).toEqual({ spent: 0 });
     expect(await recordEnd(books.deps, { ...ending, at: new Date(at.getTime() + 1) })).toBeNull();
@@ -639,12 +645,12 @@ describe('the progress of a run', () => {
   test('is written while it continues, in order, the newest last, and not after its end', async () => {
     const run = await books.begin();
     const { note, settled } = createProgress(books.deps);
-    for (const rounds of [1, 2, 3, 4]) note(run, at(rounds));
+    for (const rounds of [1, 2, 3, 4]) note(run, 0, at(rounds));
     await settled();
     const transcript = [{ role: 'user', text: 'round 4\uFFFD' }];
     expect(await written(run)).toEqual({ rounds: '4', tool_calls: '8', prompt_tokens: '40', completion_tokens: '4', transcript });
     await books.one.records.end(run, completed);
-    note(run, at(9));
+    note(run, 0, at(9));
     await settled();
     expect(await written(run)).toMatchObject({ rounds: '1', tool_calls: '1' });
   });
@@ -652,7 +658,7 @@ describe('the progress of a run', () => {
   test('is the known state when its control plane dies; for one that died before, nothing is known', async () => {
     const [told, untold] = [await books.begin(), await books.begin()];
     const { note, settled } = createProgress(books.deps);
-    note(told, at(3));
+    note(told, 0, at(3));
     await settled();
     await books.silence('plane-0', 60_000);
     expect(await endAbandonedRuns({ ...books.deps, log: silentLog })).toBe(2);
@@ -673,11 +679,11 @@ describe('the progress of a run', () => {
     const run = await books.begin();
     const { note, settled } = createProgress({ pool: away });
     link.away = true;
-    note(run, at(1));
+    note(run, 0, at(1));
     await settled();
     link.away = false;
     expect(await written(run)).toMatchObject({ rounds: '0' });
-    note(run, at(2));
+    note(run, 0, at(2));
     await settled();
     expect(await written(run)).toMatchObject({ rounds: '2' });
   });

@@ -249,6 +249,7 @@ describe('the heartbeat', () => {
     await failing;
     expect(another.isSteady()).toBe(false);
     await rest.pool.query('alter table elsewhere rename to run_instance');
+    await rest.pool.query('update run set instance = $1 where id = $2', [another.instance, run.id]);
     const halt = new Promise<RunHalt>((resolve) => void another.watch(run, resolve));
     await cancelRun(rest.deps, await ask(), run.id);
     expect(await halt).toBe('cancelled');

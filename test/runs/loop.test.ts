@@ -236,7 +236,7 @@ test('a provider that fails makes the run fail; the run is stored, and costs not
   const started = await running.runner.start(
     someActor(),
     { agentId: someAgent().id, input: 'x', context: {}, stream: false },
-    { emit: () => Promise.resolve(), signal: new AbortController().signal },
+    { emit: () => Promise.resolve(), signal: new AbortController().signal, isStream: false },
   );
   await expect(started.finished).rejects.toMatchObject({
     code: 'upstream_failed',
@@ -427,11 +427,15 @@ test('a reader who stops reading delays a run no longer than its maximum duratio
   const started = await running.runner.start(
     someActor(),
     { agentId: someAgent().id, input: 'x', context: {}, stream: true },
-    { emit: (event) => (event.kind === 'text' ? new Promise(() => undefined) : Promise.resolve()), signal: new AbortController().signal },
+    {
+      emit: (event) => (event.kind === 'text' ? new Promise(() => undefined) : Promise.resolve()),
+      signal: new AbortController().signal,
+      isStream: true,
+    },
   );
   await untilAsked(running.model);
   running.clock.advance(1_800_000);
-  expect((await started.finished).stopReason).toBe('max_duration');
+  expect(await started.finished).toMatchObject({ stopReason: 'max_duration' });
 });
 
 test('a run is refused without a trace for: no such agent, another key, no such model, suspended, frozen, the day spent', async () => {
@@ -626,7 +630,7 @@ test('of the outputs of parallel calls 32 MiB wait for the reader, and the rest 
     return reading;
   };
   const ask = { agentId: someAgent().id, input: 'do it', context: {}, stream: true };
-  const started = await running.runner.start(someActor(), ask, { emit, signal: new AbortController().signal });
+  const started = await running.runner.start(someActor(), ask, { emit, signal: new AbortController().signal, isStream: true });
   await started.finished;
   const cut = outputs.filter((output) => typeof output === 'string');
   expect(cut.length).toBe(calls - 31);

@@ -8,7 +8,7 @@ function counting(found: (model: string) => { provider: string; model: string } 
   const time = { now: 0 };
   const told: string[] = [];
   const ends: (() => void)[] = [];
-  const counts = createRunCounts({ registry, find: found, now: () => time.now });
+  const counts = createRunCounts({ registry, find: found, now: () => time.now, countWaiting: () => Promise.resolve(7) });
   const books = {
     money: counts.countSpend({
       reserve: () => Promise.resolve({ kind: 'ended' }),
@@ -17,6 +17,8 @@ function counting(found: (model: string) => { provider: string; model: string } 
     records: counts.countRuns({
       begin: async ({ id }) => id !== 'refused',
       update: (_run, { promptTokens }) => void told.push(`updated ${promptTokens}`),
+      wait: () => Promise.resolve({ kind: 'waits', answers: [] }),
+      leave: () => Promise.resolve(),
       end: (_run, { status }) =>
         new Promise((done) => {
           told.push(`ended ${status}`);

@@ -6,7 +6,9 @@ import type { RunRef } from '../../control-plane/runs/rules/run.ts';
 import { createRunBooks } from '../../control-plane/runs/operations/books/run-books.ts';
 import type { NewRun, RunEnd } from '../../control-plane/runs/records.ts';
 import { beat } from '../../control-plane/runs/store/run-instances.ts';
+import { createApprovalKeys } from '../../control-plane/approvals/operations/secrets.ts';
 import { createTestDatabase } from './database.ts';
+import { noApprovals } from './no-approvals.ts';
 
 /** One cent, in µ¢. */
 export const cent = 1_000_000;
@@ -31,7 +33,13 @@ export async function createBooks(dailyCap = 10 * cent) {
     "insert into workspace (slug, created_at) values ('acme', now()), ('other', now()) returning id",
   );
   const [workspaceId = 0, otherWorkspaceId = 0] = rows.map(({ id }) => Number(id));
-  const depsOf = (pool: Pool) => ({ pool, clock: () => clock.now, random: randomBytes, dailyCap });
+  const depsOf = (pool: Pool) => ({
+    pool,
+    clock: () => clock.now,
+    random: randomBytes,
+    dailyCap,
+    approvals: { ...noApprovals, keys: createApprovalKeys({ pool, random: randomBytes, sealer: null }) },
+  });
   const planes = await Promise.all(
     [database.pool, otherPool].map(async (pool, at) => {
       const instance = `plane-${at}`;

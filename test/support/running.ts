@@ -195,6 +195,8 @@ export function createTestBooks(dailyCap = 5_000_000_000) {
       runs.set(run.id, { ...run, lineage: [...(above?.lineage ?? []), run.id], spent: 0, reserved: 0, progress: [], end: null });
       return true;
     },
+    wait: () => Promise.resolve({ kind: 'impossible', why: 'nothing is stored' }),
+    leave: () => Promise.resolve(),
     update: ({ id }, progress) => void runs.get(id)?.progress.push(progress),
     end: async ({ id }, end) => {
       const run = runs.get(id);
@@ -406,6 +408,7 @@ export async function startRunning(options: Options = {}): Promise<Running> {
       const events: RunEvent[] = [];
       const reporting = {
         signal,
+        isStream: true,
         emit: async (event: RunEvent): Promise<void> => {
           // As it would be sent over the wire.
           canonicalJson(event);

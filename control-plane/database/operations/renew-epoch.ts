@@ -3,6 +3,7 @@
 
 import { hasTable, lockStart, readDeployment, updateEpoch } from '../deployment.ts';
 import { markRestored, type RestoredState } from '../restored.ts';
+import { endAnsweredRuns } from '../../runs/store/waiting-runs.ts';
 import { listHeartbeats } from '../../runs/store/run-instances.ts';
 import { inTransaction } from '../transaction.ts';
 import type { OperationDeps } from '../../access/operation.ts';
@@ -48,11 +49,16 @@ export async function renewEpoch(
       if (deployment === null) return neverRan;
       const epoch = Buffer.from(random(epochBytes)).toString('hex');
       await updateEpoch(client, epoch);
+      // Since the copy was made they have continued, and their calls must not be made a second time.
+      await endAnsweredRuns(client, copied);
       return { kind: 'renewed', before: deployment.epoch, epoch, restored: await markRestored(client) };
     },
     'patient',
   );
 }
+
+const copied =
+  'the call that the run waited for was answered when the backup was made that was restored; what the run has done since is not known';
 
 async function countLive({ pool, wait }: Pick<RenewDeps, 'pool' | 'wait'>): Promise<number> {
   if (!(await hasTable(pool, 'run_instance'))) return 0;

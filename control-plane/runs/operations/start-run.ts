@@ -5,10 +5,11 @@ import { AppError } from '@tollgate/proto/contract';
 import { accepted } from '../../base/refusal.ts';
 import { parseRunAsk } from '../rules/run-ask.ts';
 import type { RunResult } from '../events.ts';
+import type { RunWaits } from '../waiting.ts';
 import type { Runner } from '../runner.ts';
 import { createEventQueue, type QueuedEvent } from '../event-queue.ts';
 import { effectOperation, type Operation } from '../../access/operation.ts';
-import { createSeats, type Seats } from '../../base/turns.ts';
+import type { Seats } from '../../base/turns.ts';
 
 export { stopReasons } from '../events.ts';
 
@@ -19,7 +20,7 @@ interface RunInput {
 
 export type RunAnswer =
   /** `result` rejects with the reason of the failure. */
-  | { readonly kind: 'result'; readonly id: string; readonly result: Promise<RunResult> }
+  | { readonly kind: 'result'; readonly id: string; readonly result: Promise<RunResult | RunWaits> }
   /** `ended` rejects with the reason of the failure, which the last event also contains. */
   | { readonly kind: 'stream'; readonly id: string; readonly events: AsyncIterable<QueuedEvent>; readonly ended: Promise<unknown> };
 
@@ -30,21 +31,22 @@ interface Config {
    * How many runs of a workspace can be active at the same time in this process. Runs below other runs are not counted.
    */
   readonly atOnce: number;
+  /** The places for runs, by workspace: `atOnce` each. They are shared with the runs that are resumed. */
+  readonly seats: Seats<number>;
   readonly quietMs?: number;
 }
 
 /**
  * Creates the operation that starts a run. The operation resolves when the run has begun. When the caller disconnects,
- * the `signal` of the operation is aborted, and this cancels the run.
+ * the `signal` of the operation is aborted, and this cancels the run, unless it waits or has waited for a person.
  */
-export function createStartRun(runner: Pick<Runner, 'start'>, { atOnce, quietMs }: Config): StartRun {
-  const seats = createSeats<number>({ each: atOnce });
+export function createStartRun(runner: Pick<Runner, 'start'>, { atOnce, seats, quietMs }: Config): StartRun {
   return effectOperation('run.start', async (_deps, actor, { agentId, body }, { signal = new AbortController().signal }) => {
     const asked = accepted(parseRunAsk(body));
     const leave = takeSeat(seats, actor.workspaceId, atOnce);
     const queue = asked.stream ? createEventQueue(signal, quietMs) : null;
     const emit = queue?.emit ?? (() => Promise.resolve());
-    const started = await runner.start(actor, { agentId, ...asked }, { emit, signal }).catch((error: unknown) => {
+    const started = await runner.start(actor, { agentId, ...asked }, { emit, signal, isStream: asked.stream }).catch((error: unknown) => {
       leave();
       throw error;
     });

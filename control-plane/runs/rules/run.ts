@@ -1,9 +1,10 @@
 // Defines a run as it is stored, and its states. A run is first running, and then permanently completed, failed or
-// cancelled. The first process that ends the run decides which of these states it gets.
+// cancelled. The first process that ends the run decides which of these states it gets. A root run may wait for a person
+// in between, any number of times: running → waiting → running. No process executes a waiting run.
 import { isInstant } from '../../base/instant.ts';
 import { centsFromMicrocents } from './money.ts';
 
-export const runStatuses = ['running', 'completed', 'failed', 'cancelled'] as const;
+export const runStatuses = ['running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
 export type RunStatus = (typeof runStatuses)[number];
 
 export const isRunStatus = (value: unknown): value is RunStatus => runStatuses.some((one) => one === value);
@@ -68,12 +69,32 @@ export interface Run extends RunSummary {
   readonly request: unknown;
   readonly output: string;
   readonly error: string | null;
+  /** The approvals that a waiting run waits for; empty for every other run. */
+  readonly approvalIds: readonly string[];
   /**
    * A JSON value. While the run is running, or if its control plane died, it is the transcript after the last round;
    * null before the first round.
    */
   readonly transcript: unknown;
 }
+
+/**
+ * Heartbeats are written every second. An instance that has sent none for this long, in ms, is dead, frozen, or cannot reach
+ * the database.
+ */
+export const silenceMs = 15_000;
+
+/** The end of a run of which only the records are known. The stored progress stays. */
+export const nothingKnown = {
+  status: 'failed',
+  stopReason: null,
+  output: '',
+  promptTokens: null,
+  completionTokens: null,
+  toolCalls: null,
+  rounds: null,
+  transcript: undefined,
+} as const;
 
 /** The error of an abandoned run. */
 export const died = 'the control plane of the run ended unexpectedly';
@@ -124,10 +145,11 @@ export function shownSummary({ lineage, startedAt, endedAt, ...run }: RunSummary
 }
 
 /** Returns a run with all details, in the form in which the answer for a single run shows it. */
-export const shownRun = ({ request, output, error, transcript, ...summary }: Run): Readonly<Record<string, unknown>> => ({
+export const shownRun = ({ request, output, error, approvalIds, transcript, ...summary }: Run): Readonly<Record<string, unknown>> => ({
   ...shownSummary(summary),
   request,
   output,
   ...(error === null ? {} : { error }),
+  ...(approvalIds.length === 0 ? {} : { approvalIds }),
   ...(transcript === null ? {} : { transcript }),
 });

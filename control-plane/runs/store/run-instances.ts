@@ -4,7 +4,7 @@ import { capabilities } from '@tollgate/proto/contract';
 import type { RunHalt, RunRef } from '../rules/run.ts';
 import type { Queryable } from '../../database/transaction.ts';
 
-const isLive = (silenceMs: string): string => `heartbeat_at > clock_timestamp() - ${silenceMs} * interval '1 millisecond'`;
+export const isLive = (silenceMs: string): string => `heartbeat_at > clock_timestamp() - ${silenceMs} * interval '1 millisecond'`;
 
 export async function beat(db: Queryable, instance: string): Promise<void> {
   await db.query(
@@ -33,15 +33,22 @@ export async function listHeartbeats(db: Queryable): Promise<ReadonlyMap<string,
   return new Map(rows.map((row) => [row.id, row.heartbeat_at.getTime()]));
 }
 
-/** Returns the runs that must stop. A run that was deleted with its workspace counts as ended. */
-export async function findHalts(db: Queryable, runs: readonly RunRef[]): Promise<readonly (RunRef & { readonly why: RunHalt })[]> {
+/**
+ * Returns the runs of this instance that must stop. A run that was deleted with its workspace, or that another instance has
+ * resumed, counts as ended.
+ */
+export async function findHalts(
+  db: Queryable,
+  instance: string,
+  runs: readonly RunRef[],
+): Promise<readonly (RunRef & { readonly why: RunHalt })[]> {
   if (runs.length === 0) return [];
   const { rows } = await db.query<{ workspace_id: string; id: string; cancelled: boolean }>(
-    `select asked.workspace_id, asked.id, coalesce(run.status = 'running', false) as cancelled
+    `select asked.workspace_id, asked.id, coalesce(run.status = 'running' and run.instance = $3, false) as cancelled
      from unnest($1::bigint[], $2::text[]) as asked(workspace_id, id)
      left join run on run.workspace_id = asked.workspace_id and run.id = asked.id
-     where run.id is null or run.status <> 'running' or run.cancel_requested_at is not null`,
-    [runs.map(({ workspaceId }) => workspaceId), runs.map(({ id }) => id)],
+     where run.id is null or run.status <> 'running' or run.instance <> $3 or run.cancel_requested_at is not null`,
+    [runs.map(({ workspaceId }) => workspaceId), runs.map(({ id }) => id), instance],
   );
   return rows.map((row) => ({ workspaceId: Number(row.workspace_id), id: row.id, why: row.cancelled ? 'cancelled' : 'ended' }));
 }

@@ -24,6 +24,7 @@ interface SummaryRow {
 }
 
 interface RunRow extends SummaryRow {
+  readonly approval_ids: readonly string[] | null;
   readonly request: unknown;
   readonly transcript: unknown;
   readonly output: string;
@@ -57,12 +58,21 @@ const summaryFromRow = (row: SummaryRow): RunSummary => ({
 
 export async function findRun(db: Queryable, workspaceId: number, id: string): Promise<Run | null> {
   const { rows } = await db.query<RunRow>(
-    `select ${columns}, request, transcript, output, error from run where workspace_id = $1 and id = $2`,
+    `select ${columns}, request, transcript, output, error,
+       (select approval_ids from run_wait where workspace_id = $1 and run_id = $2 and run.status = 'waiting') as approval_ids
+     from run where workspace_id = $1 and id = $2`,
     [workspaceId, id],
   );
   const [row] = rows;
   if (row === undefined) return null;
-  return { ...summaryFromRow(row), request: row.request, transcript: row.transcript, output: row.output, error: row.error };
+  return {
+    ...summaryFromRow(row),
+    request: row.request,
+    transcript: row.transcript,
+    output: row.output,
+    error: row.error,
+    approvalIds: row.approval_ids ?? [],
+  };
 }
 
 interface RunsWanted {
@@ -126,7 +136,7 @@ export async function insertRun(db: Queryable, workspaceId: number, run: StoredR
  * the counts are null.
  */
 export interface StoredEnd {
-  readonly status: Exclude<RunStatus, 'running'>;
+  readonly status: Exclude<RunStatus, 'running' | 'waiting'>;
   readonly stopReason: string | null;
   readonly output: string;
   readonly error: string | null;
@@ -170,13 +180,18 @@ export async function updateRunEnd(db: Queryable, workspaceId: number, id: strin
   );
 }
 
-/** Updates a running run. A run that is not running does not change. */
-export async function updateRunProgress(db: Queryable, { workspaceId, id }: RunRef, progress: ToldProgress): Promise<void> {
+/** Updates a running run. A run that is not running, or that was resumed since `generation`, does not change. */
+export async function updateRunProgress(
+  db: Queryable,
+  { workspaceId, id }: RunRef,
+  generation: number,
+  progress: ToldProgress,
+): Promise<void> {
   const { rounds, toolCalls, promptTokens, completionTokens, transcript } = progress;
   await db.query(
     `update run set rounds = $3, tool_calls = $4, prompt_tokens = $5, completion_tokens = $6, transcript = $7
-     where workspace_id = $1 and id = $2 and status = 'running'`,
-    [workspaceId, id, rounds, toolCalls, promptTokens, completionTokens, JSON.stringify(transcript)],
+     where workspace_id = $1 and id = $2 and status = 'running' and generation = $8`,
+    [workspaceId, id, rounds, toolCalls, promptTokens, completionTokens, JSON.stringify(transcript), generation],
   );
 }
 
@@ -205,10 +220,10 @@ export async function findRunEnd(
   return rows[0] === undefined ? null : { spent: Number(rows[0].spent) };
 }
 
-/** Records that the end of a running run was requested. A run that is not running does not change. */
+/** Records that the end of a running or waiting run was requested. A run that has ended does not change. */
 export async function requestCancel(db: Queryable, workspaceId: number, id: string, at: Date): Promise<void> {
   await db.query(
-    `update run set cancel_requested_at = coalesce(cancel_requested_at, $3) where workspace_id = $1 and id = $2 and status = 'running'`,
+    `update run set cancel_requested_at = coalesce(cancel_requested_at, $3) where workspace_id = $1 and id = $2 and status in ('running', 'waiting')`,
     [workspaceId, id, at],
   );
 }

@@ -63,6 +63,7 @@ export async function listSpend(
 export interface RunBudget {
   readonly id: string;
   readonly status: RunStatus;
+  readonly generation: number;
   readonly budget: number;
   readonly spent: number;
   readonly reserved: number;
@@ -70,14 +71,22 @@ export interface RunBudget {
 
 /** Locks the runs and returns them in order from the root down. A deleted run is absent. */
 export async function lockRuns(db: Queryable, workspaceId: number, lineage: readonly string[]): Promise<readonly RunBudget[]> {
-  const { rows } = await db.query<{ id: string; status: string; budget: string; spent: string; reserved: string }>(
-    `select id, status, budget, spent, reserved from run where workspace_id = $1 and id = any($2)
+  const { rows } = await db.query<{
+    id: string;
+    status: string;
+    generation: number;
+    budget: string;
+    spent: string;
+    reserved: string;
+  }>(
+    `select id, status, generation, budget, spent, reserved from run where workspace_id = $1 and id = any($2)
      order by cardinality(lineage) for update`,
     [workspaceId, lineage],
   );
   return rows.map((row) => ({
     id: row.id,
     status: rowIs(isRunStatus, row.status),
+    generation: row.generation,
     budget: Number(row.budget),
     spent: Number(row.spent),
     reserved: Number(row.reserved),

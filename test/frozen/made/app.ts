@@ -14,6 +14,7 @@ import { createStartRun } from '../../../control-plane/runs/operations/start-run
 import { createDiscover } from '../../../control-plane/tool-servers/operations/discover.ts';
 import { createReach } from '../../../control-plane/runs/mcp/reach.ts';
 import { noApprovals } from '../../support/no-approvals.ts';
+import { createSeats } from '../../../control-plane/base/turns.ts';
 
 const unavailable = () => Promise.reject(new AppError({ code: 'unavailable', publicMessage: 'there is no database here' }));
 
@@ -41,7 +42,7 @@ export function createUnconnectedApp(registry = new Registry()): FastifyInstance
     approvals: noApprovals,
     config: { publicUrl: null, operatorKey: 'operator-key-of-at-least-32-characters', patchPerMinute: 30, hookStatus: 'decision' },
     issuer: null,
-    startRun: createStartRun({ start: unavailable }, { atOnce: 1 }),
+    startRun: createStartRun({ start: unavailable }, { atOnce: 1, seats: createSeats({ each: 1 }) }),
     hooks: { enter: () => noPolicy, crowded: () => undefined, decided: () => undefined },
     inTrace: (_headers, work) => work(),
     log: pino({ level: 'silent' }),

@@ -29,6 +29,8 @@ const runEvents: Readonly<Record<RunEvent['kind'], true>> = {
   tool_calls: true,
   governance: true,
   tool_result: true,
+  approval_required: true,
+  approval_decided: true,
   error: true,
   done: true,
 };

@@ -66,7 +66,7 @@ async function fillControlPlane(): Promise<Registry> {
   watchExport(registry, { isSending: false, lag: { records: 0, since: null } }, () => 0);
   exportGovernor(registry, { shipping: () => new Map(), leasing: () => [], unrecorded: 0, dryDenials: 0 });
   countDecisions(registry);
-  createRunCounts({ registry, find: () => null, now: () => 0 });
+  createRunCounts({ registry, find: () => null, now: () => 0, countWaiting: () => Promise.resolve(0) });
   createRefusalCounts(registry);
   await fillInjector(registry);
   const app = createUnconnectedApp(registry);

@@ -16,6 +16,7 @@ import { agent, key, member, ruleFor, type World } from '../../support/snapshots
 import { startTool } from './http/behind-the-gate.ts';
 import { behind, call as mcpCall, own } from './mcp/proxied.ts';
 import { mcpRequest, startTestMesh } from './mesh/asked-by-a-gateway.ts';
+import { decidedCall } from '../../support/decided-call.ts';
 
 const revisions = 20;
 /** Each world has its own objects. */
@@ -133,7 +134,7 @@ test('runs of the library, and of a control plane, hold no snapshot', async () =
     const credential = { kind: 'key', hash: key().hash, expiresAt: null } as never;
     const caller = { credential, keyId: 'key-1', sub: 'ann', uid: 'ann', role: 'member' } as const;
     const governed = governRun(sidecar, { runId: `run-${revision}`, agentId: 'agent-1', caller, tier: 'api', client: 'runs' });
-    await governed.decide({ tool: 'mail.send', input: {} });
+    await decidedCall(governed, { tool: 'mail.send', input: {} });
     expect(governed.offers('mail.send')).toBe(true);
     runs.push(run, governed);
   });

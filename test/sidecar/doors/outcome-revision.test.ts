@@ -13,6 +13,7 @@ import { agent, key, member, type World } from '../../support/snapshots.ts';
 import { startTool } from './http/behind-the-gate.ts';
 import { behind, call as mcpCall, json, own, rpcOf } from './mcp/proxied.ts';
 import { callOf, mcpRequest, mcpResponse, startTestMesh } from './mesh/asked-by-a-gateway.ts';
+import { decidedCall } from '../../support/decided-call.ts';
 
 const world: World = { agents: [agent()], keys: [key({ scopes: ['govern', 'agents.write'] })], members: [member()] };
 /** Under the second revision an outcome that cannot be recorded passes. Under the first it does not. */
@@ -59,7 +60,7 @@ test('at the library, and in runs of a control plane', async () => {
   const ofRun = await twice(
     other,
     async () => {
-      const { verdict } = await governed.decide({ tool: 'mail.send', input: {} });
+      const { verdict } = await decidedCall(governed, { tool: 'mail.send', input: {} });
       if (!verdict.allowed) throw new Error(verdict.reason);
       return verdict;
     },

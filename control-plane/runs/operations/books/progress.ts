@@ -6,7 +6,8 @@ import { updateRunProgress } from '../../store/runs.ts';
 import type { OperationDeps } from '../../../access/operation.ts';
 
 export interface Progress {
-  readonly note: (run: RunRef, progress: ToldProgress) => void;
+  /** `generation`: how often the run was resumed before. */
+  readonly note: (run: RunRef, generation: number, progress: ToldProgress) => void;
   /** Resolves when no write is pending. */
   readonly settled: () => Promise<void>;
 }
@@ -19,12 +20,13 @@ interface ProgressWrite {
 export function createProgress({ pool }: Pick<OperationDeps, 'pool'>): Progress {
   const writing = new Map<string, ProgressWrite>();
 
-  async function write(run: RunRef, first: ToldProgress, key: string): Promise<void> {
+  async function write(run: RunRef, generation: number, first: ToldProgress): Promise<void> {
+    const key = runKey(run);
     for (let progress: ToldProgress | null = first; progress !== null; ) {
       // A failed write is not repeated. The write of the next round contains the same content, and the end of the run
       // writes everything.
       const transcript = cleanJson(progress.transcript, new Set());
-      await updateRunProgress(pool, run, { ...progress, transcript }).catch(() => undefined);
+      await updateRunProgress(pool, run, generation, { ...progress, transcript }).catch(() => undefined);
       const state = writing.get(key);
       progress = state?.next ?? null;
       if (state !== undefined) state.next = null;
@@ -33,11 +35,11 @@ export function createProgress({ pool }: Pick<OperationDeps, 'pool'>): Progress 
   }
 
   return {
-    note: (run, progress) => {
+    note: (run, generation, progress) => {
       const key = runKey(run);
       const state = writing.get(key);
       if (state !== undefined) state.next = progress;
-      else writing.set(key, { next: null, done: write(run, progress, key) });
+      else writing.set(key, { next: null, done: write(run, generation, progress) });
     },
     settled: async () => {
       await Promise.all([...writing.values()].map(({ done }) => done));

@@ -7,8 +7,16 @@ import { lockRuns } from '../../store/spend.ts';
 import { inTransaction } from '../../../database/transaction.ts';
 import type { OperationDeps } from '../../../access/operation.ts';
 
-/** `instance` is the control plane that executes the run. Returns false if the run above the new run has ended. */
-export function recordBegin({ pool, clock }: Pick<OperationDeps, 'pool' | 'clock'>, instance: string, run: NewRun): Promise<boolean> {
+/**
+ * `instance` is the control plane that executes the run. `generationAbove`: of the run above, as this control plane holds it. Returns false if the run above the new run has
+ * ended, or was resumed by another control plane.
+ */
+export function recordBegin(
+  { pool, clock }: Pick<OperationDeps, 'pool' | 'clock'>,
+  instance: string,
+  run: NewRun,
+  generationAbove: number,
+): Promise<boolean> {
   const { workspaceId, id, parentRunId } = run;
   return inTransaction(pool, async (client) => {
     const above = parentRunId === null ? { sub: run.sub, lineage: [] } : await findRunOwner(client, workspaceId, parentRunId);
@@ -17,6 +25,7 @@ export function recordBegin({ pool, clock }: Pick<OperationDeps, 'pool' | 'clock
     // transaction sees that they have ended.
     const runs = await lockRuns(client, workspaceId, above.lineage);
     if (runs.length !== above.lineage.length || runs.some(({ status }) => status !== 'running')) return false;
+    if (parentRunId !== null && runs.at(-1)?.generation !== generationAbove) return false;
     await insertRun(client, workspaceId, {
       ...run,
       sub: above.sub,

@@ -13,6 +13,8 @@ import type { OperationDeps } from '../../../access/operation.ts';
 export interface Request {
   readonly run: RunRef;
   readonly owner: RunOwner;
+  /** How often the run was resumed before. A run that was resumed since then reserves nothing. */
+  readonly generation: number;
   /**
    * The id is created before the first try. A later try uses it to find a reservation that was committed but whose
    * answer was lost.
@@ -29,7 +31,10 @@ interface ReserveDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
 /** `busy`: the missing money is reserved by other calls, which may release it unspent. */
 export type ReserveAttempt = MoneyReservation | { readonly kind: 'busy'; readonly bound: Account['kind'] };
 
-export function reserve({ pool, clock, dailyCap }: ReserveDeps, { run, owner, reservationId, wanted }: Request): Promise<ReserveAttempt> {
+export function reserve(
+  { pool, clock, dailyCap }: ReserveDeps,
+  { run, owner, generation, reservationId, wanted }: Request,
+): Promise<ReserveAttempt> {
   const { workspaceId } = run;
   const { sub, lineage } = owner;
   return inTransaction(pool, async (client): Promise<ReserveAttempt> => {
@@ -38,7 +43,7 @@ export function reserve({ pool, clock, dailyCap }: ReserveDeps, { run, owner, re
     const day = { workspaceId, sub, day: utcDayOf(clock()) };
     const { settled, reserved } = await lockDay(client, day);
     const runs = await lockRuns(client, workspaceId, lineage);
-    if (!allRun(runs, lineage)) return { kind: 'ended' };
+    if (!allRun(runs, lineage) || runs.at(-1)?.generation !== generation) return { kind: 'ended' };
     const grant = grantOf([{ kind: 'day', cap: dailyCap, spent: settled, reserved }, ...runs.map((one) => accountOf(one, run.id))], wanted);
     if ('exhausted' in grant) return { kind: 'exhausted', bound: grant.exhausted };
     if ('busy' in grant) return { kind: 'busy', bound: grant.busy };

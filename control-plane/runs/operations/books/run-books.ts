@@ -8,7 +8,7 @@
 import { AppError } from '@tollgate/proto/contract';
 import { makeId } from '../../../access/rules/key.ts';
 import type { WantedMoney } from '../../rules/budget.ts';
-import { runKey, type RunRef, type ToldProgress } from '../../rules/run.ts';
+import { nothingKnown, runKey, type RunRef, type ToldProgress } from '../../rules/run.ts';
 import type { Money, MoneyReservation } from '../../money.ts';
 import type { NewRun, RunEnd, RunRecords } from '../../records.ts';
 import { findRunOwner, type RunOwner } from '../../store/runs.ts';
@@ -16,6 +16,12 @@ import { isUnavailable } from '../../../base/unavailable.ts';
 import { untilAborted } from '../../../base/until-aborted.ts';
 import type { OperationDeps } from '../../../access/operation.ts';
 import { inTurnsByKey } from '../../../base/turns.ts';
+import { RunStopped } from '../../stopped.ts';
+import type { DueRun } from '../../store/waiting-runs.ts';
+import type { TakenRun } from '../../runner.ts';
+import type { Wait, WaitOutcome } from '../../waiting.ts';
+import { recordLeft, recordWaiting } from '../waiting/record-waiting.ts';
+import { takeWaiting } from '../waiting/take-waiting.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { recordBegin } from './record-begin.ts';
 import { recordEnd } from './record-end.ts';
@@ -26,13 +32,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface RunBooks {
   readonly money: Money;
   readonly records: RunRecords;
-  /** Whether the run has begun, and this process has not recorded its end. */
+  /** Whether the run has begun or was resumed here, and this process has not recorded its end or that it waits. */
   readonly holds: (run: RunRef) => boolean;
+  /** Takes a waiting run, to resume it here. Null: it no longer waits, it has ended now, or another process takes it. */
+  take(due: DueRun): Promise<TakenRun | null>;
+  /** Ends a taken run that cannot be resumed. `error`: why, in words for the caller. */
+  fail(run: RunRef, error: string): Promise<void>;
   /** Call when no run is active. It tries once more to record what could not be recorded. */
   close(): Promise<void>;
 }
 
 interface BookDeps extends Pick<OperationDeps, 'pool' | 'clock' | 'random'> {
+  /** Absent: no one can be asked, so no run waits. */
+  readonly approvals?: OperationDeps['approvals'];
   /** What a user can spend in a day, in µ¢. */
   readonly dailyCap: number;
 }
@@ -64,18 +76,34 @@ export function createRunBooks(deps: BookDeps, instance: string, { triesAfterMs,
       begin: (run) => books.begin(run),
       update: (run, progress) => books.update(run, progress),
       end: (run, end) => books.end(run, end),
+      wait: (run, wait) => books.wait(run, wait),
+      leave: (run) => books.leave(run),
     },
     holds: (run) => books.holds(run),
+    take: (due) => books.take(due),
+    fail: (run, error) => books.fail(run, error),
     close: () => books.close(),
   };
+}
+
+/** A run that this process executes. */
+interface Held {
+  /** The known but unsettled costs of its calls, by reservation. */
+  readonly costs: Map<string, number>;
+  /**
+   * How often the run was resumed before. Each write checks it, so a process that was thought dead changes nothing of a run
+   * that another one has resumed.
+   */
+  readonly generation: number;
+  /** Whether the run was resumed, and may still be resumed from the same place. */
+  isFresh: boolean;
 }
 
 class DatabaseBooks implements Money, RunRecords {
   readonly #deps: BookDeps;
   readonly #instance: string;
   readonly #config: Required<Config>;
-  /** The known but unsettled costs of the calls of each held run, by reservation. */
-  readonly #held = new Map<string, Map<string, number>>();
+  readonly #held = new Map<string, Held>();
   readonly #progress: Progress;
   readonly #closing = new AbortController();
   readonly #pending = new Set<Promise<unknown>>();
@@ -97,10 +125,11 @@ class DatabaseBooks implements Money, RunRecords {
 
   async begin(run: NewRun): Promise<boolean> {
     const key = runKey(run);
-    this.#held.set(key, new Map());
+    this.#held.set(key, { costs: new Map(), generation: 0, isFresh: false });
+    const above = run.parentRunId === null ? 0 : this.#generationOf({ ...run, id: run.parentRunId });
     let begun = false;
     try {
-      begun = await recordBegin(this.#deps, this.#instance, run);
+      begun = await recordBegin(this.#deps, this.#instance, run, above);
       return begun;
     } finally {
       if (!begun) this.#held.delete(key);
@@ -108,11 +137,61 @@ class DatabaseBooks implements Money, RunRecords {
   }
 
   update(run: RunRef, progress: ToldProgress): void {
-    this.#progress.note(run, progress);
+    this.#progress.note(run, this.#generationOf(run), progress);
   }
 
   end(run: RunRef, end: RunEnd): Promise<{ readonly spent: number } | null> {
     return this.#untilClosed(this.#recordEnd(run, end));
+  }
+
+  wait(run: RunRef, wait: Wait): Promise<WaitOutcome> {
+    return this.#untilClosed(this.#recordWait(run, wait));
+  }
+
+  async leave(run: RunRef): Promise<void> {
+    const held = this.#held.get(runKey(run));
+    if (held?.isFresh !== true) return;
+    const { generation } = held;
+    const left = await this.#retrying(
+      () => this.#inTurn(run, (owner) => recordLeft(this.#deps, { run, owner, generation }).then(() => true), false),
+      this.#closing.signal,
+    );
+    if (!left) throw new RunStopped('ended');
+    held.isFresh = false;
+  }
+
+  async take(due: DueRun): Promise<TakenRun | null> {
+    const { approvals } = this.#deps;
+    const key = runKey(due);
+    if (approvals === undefined || this.#held.has(key)) return null;
+    const found = await takeWaiting({ ...this.#deps, approvals }, this.#instance, due, (generation) => {
+      this.#held.set(key, { costs: new Map(), generation, isFresh: true });
+    }).catch((error: unknown) => {
+      this.#held.delete(key);
+      throw error;
+    });
+    if (found === null) this.#held.delete(key);
+    if (found === null || !('problem' in found)) return found;
+    await this.fail(due, found.problem);
+    return null;
+  }
+
+  async fail(run: RunRef, error: string): Promise<void> {
+    const key = runKey(run);
+    const generation = this.#generationOf(run);
+    const at = this.#deps.clock();
+    const end = { ...nothingKnown, error };
+    try {
+      await this.#untilClosed(
+        this.#retrying(
+          () => this.#inTurn(run, (owner) => recordEnd(this.#deps, { run, owner, generation, end, at }), null),
+          this.#closing.signal,
+          Infinity,
+        ),
+      );
+    } finally {
+      this.#held.delete(key);
+    }
   }
 
   async reserve(run: RunRef, wanted: WantedMoney, signal: AbortSignal = never()): Promise<MoneyReservation> {
@@ -122,7 +201,7 @@ class DatabaseBooks implements Money, RunRecords {
       return await untilAborted(reserving, signal);
     } catch (error) {
       // The reservation may exist, or may be made later. Its cost is 0, because the call will not happen.
-      this.#held.get(runKey(run))?.set(reservationId, 0);
+      this.#held.get(runKey(run))?.costs.set(reservationId, 0);
       const release = (late: MoneyReservation) => (late.kind === 'granted' ? this.#recordCost(run, reservationId, 0, signal) : undefined);
       this.#untilClosed(reserving.then(release)).catch(() => undefined);
       throw refused(error);
@@ -142,8 +221,9 @@ class DatabaseBooks implements Money, RunRecords {
   }
 
   #reserveOrWait(run: RunRef, reservationId: string, wanted: WantedMoney, signal: AbortSignal): Promise<MoneyReservation> {
+    const generation = this.#generationOf(run);
     const attempt = (what: WantedMoney): Promise<ReserveAttempt> =>
-      this.#inTurn(run, (owner) => reserve(this.#deps, { run, owner, reservationId, wanted: what }), { kind: 'ended' });
+      this.#inTurn(run, (owner) => reserve(this.#deps, { run, owner, generation, reservationId, wanted: what }), { kind: 'ended' });
     const { enough: _, ...atLast } = wanted;
     return reservePatiently((isLast) => this.#retrying(() => attempt(isLast ? atLast : wanted), signal), {
       busyMs: this.#config.busyMs,
@@ -152,7 +232,7 @@ class DatabaseBooks implements Money, RunRecords {
   }
 
   async #recordCost(run: RunRef, reservationId: string, cost: number, signal: AbortSignal): Promise<void> {
-    const costs = this.#held.get(runKey(run));
+    const costs = this.#held.get(runKey(run))?.costs;
     costs?.set(reservationId, cost);
     const write = async (): Promise<void> => {
       await this.#inTurn(run, (owner) => settle(this.#deps, { run, owner, reservationId, cost }), undefined);
@@ -161,7 +241,8 @@ class DatabaseBooks implements Money, RunRecords {
     await this.#retrying(write, signal).catch((reason: unknown) => {
       // Other calls may be waiting for the unspent rest of the reservation, and the run may not end soon. Therefore the
       // write is tried again in the background.
-      const later = async (): Promise<void> => (this.#held.get(runKey(run)) === costs && costs?.has(reservationId) ? write() : undefined);
+      const later = async (): Promise<void> =>
+        this.#held.get(runKey(run))?.costs === costs && costs?.has(reservationId) ? write() : undefined;
       if (isUnavailable(reason)) this.#untilClosed(this.#retrying(later, this.#closing.signal, Infinity)).catch(() => undefined);
       throw reason;
     });
@@ -169,9 +250,10 @@ class DatabaseBooks implements Money, RunRecords {
 
   async #recordEnd(run: RunRef, end: RunEnd): Promise<{ readonly spent: number } | null> {
     const key = runKey(run);
-    const costs = this.#held.get(key) ?? new Map<string, number>();
+    const costs = this.#held.get(key)?.costs ?? new Map<string, number>();
+    const generation = this.#generationOf(run);
     const at = this.#deps.clock();
-    const record = (owner: RunOwner, what: RunEnd) => recordEnd(this.#deps, { run, owner, end: what, costs, at });
+    const record = (owner: RunOwner, what: RunEnd) => recordEnd(this.#deps, { run, owner, generation, end: what, costs, at });
     const write = (what: RunEnd) =>
       this.#retrying(() => this.#inTurn(run, (owner) => record(owner, what), null), this.#closing.signal, Infinity);
     try {
@@ -184,6 +266,26 @@ class DatabaseBooks implements Money, RunRecords {
     } finally {
       this.#held.delete(key);
     }
+  }
+
+  async #recordWait(run: RunRef, wait: Wait): Promise<WaitOutcome> {
+    const { approvals } = this.#deps;
+    if (approvals === undefined) return { kind: 'impossible', why: 'no one can be asked by this process' };
+    const key = runKey(run);
+    const held = this.#held.get(key);
+    if (held === undefined) throw new RunStopped('ended');
+    const { costs, generation } = held;
+    const waitId = makeId(this.#deps.random);
+    const deps = { ...this.#deps, approvals };
+    const store = (owner: RunOwner) => recordWaiting(deps, { run, owner, generation, waitId, instance: this.#instance, wait, costs });
+    const outcome = await this.#retrying(() => this.#inTurn<WaitOutcome | null>(run, store, null), this.#closing.signal);
+    if (outcome === null) throw new RunStopped('ended');
+    if (outcome.kind === 'waits') this.#held.delete(key);
+    return outcome;
+  }
+
+  #generationOf(run: RunRef): number {
+    return this.#held.get(runKey(run))?.generation ?? 0;
   }
 
   /**

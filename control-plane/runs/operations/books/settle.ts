@@ -27,14 +27,19 @@ export function settle({ pool }: Pick<OperationDeps, 'pool'>, { run, owner, rese
 }
 
 /**
- * Locks a run, the runs above it, and the days of its open reservations, so that the run can be ended. Returns false if
- * the run has ended or no longer exists.
+ * Locks a run, the runs above it, and the days of its open reservations, so that the run can be ended, or wait. Returns false
+ * if the run has ended, waits, no longer exists, or was resumed since `generation`. Null: any generation.
  */
-export async function lockToEnd(db: Queryable, { workspaceId, id }: RunRef, { lineage }: RunOwner): Promise<boolean> {
+export async function lockToEnd(
+  db: Queryable,
+  { workspaceId, id }: RunRef,
+  { lineage }: RunOwner,
+  generation: number | null,
+): Promise<boolean> {
   const days = new Map<string, DayRef>((await listReservations(db, workspaceId, id)).map((one) => [one.day, one]));
   for (const day of days.values()) await lockDay(db, day);
   const runs = await lockRuns(db, workspaceId, lineage);
-  return runs.some((run) => run.id === id && run.status === 'running');
+  return runs.some((run) => run.id === id && run.status === 'running' && (generation === null || run.generation === generation));
 }
 
 /**

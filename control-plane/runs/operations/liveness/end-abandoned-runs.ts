@@ -2,33 +2,19 @@
 // longer sends heartbeats. It marks these runs as failed and counts the reservations of these runs as spent. Several
 // processes can do this at the same time, because each run is checked again after it is locked.
 
-import { died, lost, type RunRef } from '../../rules/run.ts';
+import { died, lost, nothingKnown, type RunRef, silenceMs } from '../../rules/run.ts';
 import { reasonOf } from '../../../base/loggable.ts';
 import { deleteSilentInstances, findOrphans, findRunsOf, isOrphan } from '../../store/run-instances.ts';
-import { findRunOwner, type StoredEnd } from '../../store/runs.ts';
+import { findRunOwner } from '../../store/runs.ts';
 import { inTransaction, type Queryable } from '../../../database/transaction.ts';
 import type { OperationDeps } from '../../../access/operation.ts';
+import { waitAgain } from '../../store/waiting-runs.ts';
 import { endOnce } from '../books/record-end.ts';
+import { lockToEnd } from '../books/settle.ts';
 
-/**
- * Heartbeats are written every second. An instance that has sent none for this long is dead, frozen, or cannot reach
- * the database.
- */
-const silenceMs = 15_000;
 const forgetMs = 3_600_000;
 /** The maximum number of runs that are ended at one time. The remaining runs wait until this job runs again. */
 const runsMax = 1_000;
-
-const nothingKnown: Omit<StoredEnd, 'at' | 'error'> = {
-  status: 'failed',
-  stopReason: null,
-  output: '',
-  promptTokens: null,
-  completionTokens: null,
-  toolCalls: null,
-  rounds: null,
-  transcript: undefined,
-};
 
 interface AbandonedRunsDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   readonly log: { warn(fields: object, message: string): void };
@@ -85,6 +71,10 @@ async function findLost(db: Queryable, { instance, holds }: Self): Promise<reado
 async function failRun({ pool, clock }: AbandonedRunsDeps, { run, error, stillIs }: Left): Promise<boolean> {
   const owner = await findRunOwner(pool, run.workspaceId, run.id);
   if (owner === null) return false;
-  const ending = { run, owner, end: { ...nothingKnown, error }, at: clock() };
-  return inTransaction(pool, (client) => endOnce(client, ending, () => stillIs(client)));
+  const ending = { run, owner, generation: null, end: { ...nothingKnown, error }, at: clock() };
+  return inTransaction(pool, async (client) => {
+    // A run that was resumed and has done nothing since can be resumed again.
+    const isIdle = (await lockToEnd(client, run, owner, null)) && (await stillIs(client)) && (await waitAgain(client, run));
+    return isIdle ? false : endOnce(client, ending, () => stillIs(client));
+  });
 }

@@ -65,6 +65,7 @@ export async function startHeartbeat({ pool, random, log }: HeartbeatDeps, beatM
       lastAt = performance.now();
       for (const halted of await findHalts(
         pool,
+        instance,
         [...watched.values()].map(({ run }) => run),
       )) {
         const key = runKey(halted);

@@ -1,0 +1,108 @@
+// Records that a root run waits for persons, that it continues, and that its questions need no answer any more. Each is one
+// transaction that locks the run and checks its generation. The lock of the run comes before those of approvals.
+import type pg from 'pg';
+import type { ApprovalAsk, AskResult } from '@tollgate/proto/contract';
+import type { OperationDeps } from '../../../access/operation.ts';
+import { askWithin, countAsk } from '../../../approvals/operations/ask.ts';
+import { localAsker } from '../../../approvals/operations/asker.ts';
+import { byTime, lockApprovals, recordStep } from '../../../approvals/store/approvals.ts';
+import { cleanJson } from '../../../base/clean-json.ts';
+import { inTransaction } from '../../../database/transaction.ts';
+import type { RunRef } from '../../rules/run.ts';
+import { RunStopped } from '../../stopped.ts';
+import type { RunOwner } from '../../store/runs.ts';
+import { deleteWait, eraseWait, hasWait, putWait } from '../../store/waiting-runs.ts';
+import { storedBytesMax, type Wait, type WaitOutcome } from '../../waiting.ts';
+import { lockToEnd, settleAll } from '../books/settle.ts';
+
+export type WaitDeps = Pick<OperationDeps, 'pool' | 'random' | 'approvals'>;
+
+/** A run as a control plane holds it. */
+export interface HeldRun {
+  readonly run: RunRef;
+  readonly owner: RunOwner;
+  readonly generation: number;
+}
+
+export interface NewWait extends HeldRun {
+  /** Made before the first try. A later try finds by it what an earlier one has committed. */
+  readonly waitId: string;
+  readonly instance: string;
+  readonly wait: Wait;
+  /** The known costs of reservations that are still open. */
+  readonly costs: ReadonlyMap<string, number>;
+}
+
+/** The place to which a stored conversation is bound. */
+export const placeOfRun = ({ workspaceId, id }: RunRef): string => `run ${workspaceId} ${id}`;
+
+const tooLarge = (bytes: number): WaitOutcome => ({
+  kind: 'impossible',
+  why: `the run cannot wait for a person: its conversation has ${bytes} bytes, and at most ${storedBytesMax} are stored`,
+});
+
+/** Throws `RunStopped` if the run is not running at this generation. */
+export async function recordWaiting(deps: WaitDeps, wanted: NewWait): Promise<WaitOutcome> {
+  const { asks, write } = wanted.wait;
+  if (write.bytes > storedBytesMax) return tooLarge(write.bytes);
+  const { keys: readKeys, metrics } = deps.approvals;
+  const keys = await readKeys();
+  const asker = localAsker(wanted.run.workspaceId);
+  const ask = (client: pg.PoolClient, one: ApprovalAsk) => askWithin({ deps, client, asker, ask: one, keys });
+  const { outcome, asked } = await inTransaction(deps.pool, async (client) => {
+    const { run, owner, waitId } = wanted;
+    if (await hasWait(client, run, waitId)) return { outcome: null, asked: [] };
+    if (!(await lockToEnd(client, run, owner, wanted.generation))) throw new RunStopped('ended');
+    const results: Awaited<ReturnType<typeof ask>>[] = [];
+    for (const one of asks) results.push(await ask(client, one));
+    const answers = results.map(({ result }) => result);
+    if (!answers.some(isPending)) return { outcome: { kind: 'answered', answers } as const, asked: results };
+    await store(client, wanted, { answers, seal: (text) => keys.sealAt(placeOfRun(run), text) });
+    return { outcome: { kind: 'waits', answers } as const, asked: results };
+  });
+  for (const one of asked) countAsk(metrics, one);
+  // An earlier try has stored the run, and its answer was lost. Its questions are found again by the process that resumes it.
+  return outcome ?? { kind: 'waits', answers: [] };
+}
+
+const isPending = (answer: AskResult): boolean => answer.kind === 'approval' && answer.approval.state === 'pending';
+const idOf = (answer: AskResult): string | null => (answer.kind === 'approval' ? answer.approval.approvalId : null);
+
+interface Asked {
+  readonly answers: readonly AskResult[];
+  readonly seal: (text: string) => Uint8Array;
+}
+
+async function store(
+  client: pg.PoolClient,
+  { run, owner, instance, waitId, wait, costs }: NewWait,
+  { answers, seal }: Asked,
+): Promise<void> {
+  // The money of model calls is not held while the run waits.
+  await settleAll(client, run, owner, costs);
+  const ids = answers.map(idOf);
+  const newAsks = answers.filter((answer) => answer.kind === 'approval' && answer.isNew).length;
+  const sealed = seal(wait.write.text(ids, newAsks));
+  const approvalIds = [...new Set(ids.flatMap((id) => id ?? []))];
+  const reader = wait.isRead ? instance : null;
+  const transcript = cleanJson(wait.transcript, new Set());
+  await putWait(client, run, { waitId, approvalIds, reader, sealed }, { ...wait.progress, transcript });
+}
+
+/** Throws `RunStopped` if the run is not running at this generation. */
+export function recordLeft({ pool }: Pick<WaitDeps, 'pool'>, { run, owner, generation }: HeldRun): Promise<void> {
+  return inTransaction(pool, async (client) => {
+    if (!(await lockToEnd(client, run, owner, generation))) throw new RunStopped('ended');
+    await eraseWait(client, run);
+  });
+}
+
+/** Deletes what is stored of a run that ends now, and cancels the questions that no one needs to answer any more. */
+export async function endWait(client: pg.PoolClient, run: RunRef): Promise<void> {
+  const ids = await deleteWait(client, run);
+  for (const approval of ids.length === 0 ? [] : await lockApprovals(client, run.workspaceId, ids))
+    if (approval.state === 'pending')
+      await recordStep(client, approval, 'cancelled', byTime, { state: 'cancelled', note: runEnded }, { why: runEnded });
+}
+
+const runEnded = 'the run that asked has ended';
