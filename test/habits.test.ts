@@ -38,6 +38,7 @@ const maySleep: Readonly<Record<string, string>> = {
   'support/programs.ts': '`eventually`, by which all others wait for what has no event',
   'chaos/world.ts': 'gives up a request that is never answered',
   'chaos/load.ts': 'a load that pauses between two requests',
+  'chaos/waiting-runs-killed.test.ts': 'kills that meet a step some milliseconds later',
   'chaos/approvals-killed.test.ts': 'kills that meet a step some milliseconds later, and callers that pause between two requests',
   'chaos/busy.ts': 'a load that pauses between two requests',
   'chaos/gate.ts': 'a connection that is slow',
