@@ -192,7 +192,7 @@ test('while the control plane is away limits grant only what is held, and no cal
   const { rows: known } = await plane.pool.query<{ key: string }>('select key from quota_counter');
   await plane.startGrpc();
   await Promise.all([isOpen(one.sidecar), isOpen(other.sidecar)]);
-  // Local counts are known to all once they were reported. Only the session that nobody shared is new to the ledger.
+  // Local counts are known to all once they were reported. Only the session that no other sidecar had is new to the ledger.
   const rows = async (): Promise<number> => {
     const { rows: found } = await plane.pool.query<{ charged: string }>(
       `select coalesce(max((charge ->> 1)::int), 0) as charged from quota_counter, jsonb_array_elements(state -> 'charges') charge

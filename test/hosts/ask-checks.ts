@@ -125,7 +125,7 @@ export async function mcpWaits(bench: Bench): Promise<string> {
   }
 }
 
-/** Answers what a turn asks while it goes on. Both have ended when this returns or throws. */
+/** Answers what a turn asks during the turn. Both have ended when this returns or throws. */
 async function whileAnswered({ stage }: Bench, turn: Promise<TurnEnd>, answer: (id: string) => Promise<void>): Promise<TurnEnd> {
   const [ended, answered] = await Promise.allSettled([turn, stage.person.asked().then(answer)]);
   if (ended.status === 'rejected') throw ended.reason;
