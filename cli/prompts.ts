@@ -22,22 +22,27 @@ export function createPrompts(input: Readable, output: Writable): Prompts {
       const { text } = await import('@clack/prompts');
       return ask((asking) => text({ message, ...asking }));
     },
-    confirm: async (message) => {
-      const { confirm } = await import('@clack/prompts');
-      return ask((asking) => confirm({ message, initialValue: false, ...asking }));
+    // The library has a question with the choices Yes and No, where a space or a line feed moves from No to Yes.
+    confirm: async (message, about = []) => {
+      const { text } = await import('@clack/prompts');
+      const answer = await ask((asking) => text({ message: [`${message} [y/N]`, ...about].join('\n'), ...asking }));
+      return /^\s*y(?:es)?\s*$/i.test(answer);
     },
   };
 }
 
 /**
  * Returns the answer, or throws a Failure if the user leaves. The library returns a symbol for Ctrl-C and for an
- * aborted signal. It does not detect Ctrl-D and the end of the input, so this function detects them.
+ * aborted signal. It does not detect Ctrl-D and the end of the input, so this function detects them. A line feed, which is
+ * what Enter sends before the library has changed the mode of the terminal, ends the answer as Enter does.
  */
 async function answered<T>(input: Readable, output: Writable, prompt: (asking: Asking) => Promise<T>): Promise<Exclude<T, symbol>> {
   const left = new AbortController();
   const leave = (): void => left.abort();
-  const press = (_text: unknown, key: { readonly ctrl?: boolean; readonly name?: string }): void => {
+  const press = (_text: unknown, key: { readonly ctrl?: boolean; name?: string }): void => {
     if (key.ctrl === true && key.name === 'd') leave();
+    // All listeners get this object, and this one is the first.
+    if (key.name === 'enter') key.name = 'return';
   };
   const ends = ['end', 'close'] as const;
   for (const end of ends) input.once(end, leave);

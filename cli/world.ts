@@ -15,7 +15,11 @@ export interface Sink extends Writable {
 export interface Prompts {
   readonly secret: (message: string) => Promise<string>;
   readonly text: (message: string) => Promise<string>;
-  readonly confirm: (message: string) => Promise<boolean>;
+  /**
+   * Asks for y or N; an empty answer is no. `about`: lines below the question, which the caller has escaped and broken at
+   * the width of the terminal.
+   */
+  readonly confirm: (message: string, about?: readonly string[]) => Promise<boolean>;
 }
 
 export interface World {

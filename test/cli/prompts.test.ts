@@ -52,6 +52,23 @@ test('a terminal that closes cancels the question, also before it is asked', asy
   await expect(prompts.confirm('Again')).rejects.toThrow('no answer was given; nothing was changed');
 });
 
+test.each([
+  ['Enter', '\r', false],
+  ['a line feed', '\n', false],
+  ['a space and a line feed', ' \n', false],
+  ['an arrow and Enter', '\u001b[D\r', false],
+  ['n', 'n\r', false],
+  ['another word', 'yet\r', false],
+  ['y and Enter', 'y\r', true],
+  ['Yes and a line feed', 'Yes\n', true],
+])('%s answers a question of yes or no: only y is yes', async (_what, keys, yes) => {
+  const { input, asked, prompts } = terminal();
+  const answer = prompts.confirm('approve a1?', ['| payments.send']);
+  await asked('approve a1? [y/N]\n| payments.send');
+  input.write(keys);
+  expect(await answer).toBe(yes);
+});
+
 test('after the answer no listener is left', async () => {
   const { input, asked, prompts } = terminal();
   const answer = prompts.text('Its slug again');
