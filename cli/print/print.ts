@@ -18,6 +18,8 @@ interface View {
   readonly columns: readonly Column[];
   /** Printed when there is no row. */
   readonly empty: string;
+  /** Returns the lines below a row, which the caller has escaped and broken at the width of the terminal. */
+  readonly below?: (row: Row) => readonly string[];
 }
 
 export interface Printer {
@@ -48,10 +50,10 @@ export function createPrinter({ env, stdout, stderr }: Pick<World, 'env' | 'stdo
     json,
     paint,
     note,
-    table: async (answer, rows, { columns, empty }) => {
+    table: async (answer, rows, { columns, empty, below }) => {
       if (json) return write(safeJson(answer, 2));
       if (rows.length === 0) return note(empty);
-      return write(await drawTable(rows, columns, { width, bold: paint.bold }));
+      return write(await drawTable(rows, columns, { width, bold: paint.bold, below }));
     },
     lines: async (answer, lines) => {
       if (json) return write(safeJson(answer, 2));

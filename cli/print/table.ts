@@ -14,12 +14,21 @@ const separator = '\t';
 /** A text column is not made narrower than this width while another column can still be narrowed. */
 const readable = 20;
 const narrowest = 8;
+/** A time wraps between its day and its hour before an id breaks, which people copy. */
+const dayWidth = 10;
 
-/** `width`: the width of the terminal; null: the output is not a terminal, so nothing wraps. */
+interface Look {
+  /** The width of the terminal; null: the output is not a terminal, so nothing wraps. */
+  readonly width: number | null;
+  readonly bold: (text: string) => string;
+  /** Returns the lines below a row, which the caller has escaped and broken at the width. */
+  readonly below?: ((row: Row) => readonly string[]) | undefined;
+}
+
 export async function drawTable(
   rows: readonly Row[],
   columns: readonly Column[],
-  { width, bold }: { readonly width: number | null; readonly bold: (text: string) => string },
+  { width, bold, below = () => [] }: Look,
 ): Promise<string> {
   const { default: Table } = await import('cli-table3');
   const heads = columns.map(({ head }) => head);
@@ -42,21 +51,24 @@ export async function drawTable(
     head: heads[at]?.length ?? 0,
     natural: padded.length,
     isText: cells.some((row) => / /.test((row[at] ?? '').replace(shortForm, ''))),
+    isTime: cells.every((row) => (row[at] ?? '') === '' || shortForm.test(row[at] ?? '')),
   }));
   const needed = given.reduce((sum, { natural }) => sum + natural, gap.length * (given.length - 1));
-  const [head = '', ...lines] = (width === null || needed <= width ? drawn : narrow(width)).map((line) =>
-    line.replaceAll(separator, gap).trimEnd(),
-  );
+  // A cell has no line end, so a row that does not wrap is one line.
+  const blocks = width === null || needed <= width ? drawn.map((line) => [line]) : narrow(width);
+  const [head = '', ...lines] = blocks.flatMap((block, at) => {
+    const row = rows[at - 1];
+    return [...block.map((line) => line.replaceAll(separator, gap).trimEnd()), ...(row === undefined ? [] : below(row))];
+  });
   // The colour is added after the text was wrapped, because the wrapping would count the codes of the colour as
   // characters.
   return [bold(head), ...lines].join('\n');
 
-  function narrow(most: number): readonly string[] {
+  /** Returns the lines of the head and of each row. */
+  function narrow(most: number): readonly (readonly string[])[] {
     const widths = fit(given, most - gap.length * (given.length - 1));
-    return draw(
-      cells.map((row) => row.map((cell, at) => breakWords(cell, widths[at] ?? 0))),
-      widths,
-    );
+    const broken = cells.map((row) => row.map((cell, at) => breakWords(cell, widths[at] ?? 0)));
+    return [draw([], widths), ...broken.map((row) => draw([row], widths).slice(1))];
   }
 }
 
@@ -77,6 +89,8 @@ interface Given {
   readonly natural: number;
   /** Whether a cell of this column contains several words, between which it can wrap. */
   readonly isText: boolean;
+  /** Whether each cell of this column is a time of the server. */
+  readonly isTime: boolean;
 }
 
 /**
@@ -89,8 +103,12 @@ function fit(columns: readonly Given[], width: number): readonly number[] {
     .map((column, at) => ({ ...column, at }))
     .toSorted((a, b) => Number(b.isText) - Number(a.isText) || b.natural - a.natural);
   let over = widths.reduce((a, b) => a + b, 0) - width;
-  for (const least of [readable, narrowest])
-    for (const { at, head } of order) {
+  for (const { least, only } of [
+    { least: readable, only: order },
+    { least: dayWidth, only: order.filter(({ isTime }) => isTime) },
+    { least: narrowest, only: order },
+  ])
+    for (const { at, head } of only) {
       const one = widths[at] ?? 0;
       const taken = Math.max(0, Math.min(over, one - Math.max(head, least)));
       widths[at] = one - taken;
@@ -117,7 +135,7 @@ function broken(word: string, width: number): string {
  * Returns the maximum width of a character in a terminal. Characters of scripts after the European ones may take two
  * cells.
  */
-const cellsOf = (character: string): number => (character > '\u10ff' ? 2 : 1);
+export const cellsOf = (character: string): number => (character > '\u10ff' ? 2 : 1);
 
 const blank = {
   top: '',
