@@ -1,14 +1,13 @@
 // `tollgate approvals watch`: prints each approval when it is asked for and when its state changes. After each connection
 // the pending ones are read, so that a change during a lost connection is printed too.
 import { type Row, rowsIn } from '../api/answer.ts';
-import { type Client, segment } from '../api/client.ts';
+import type { Client } from '../api/client.ts';
 import { followEvents } from '../api/follow.ts';
 import { parseRow } from '../api/streams.ts';
 import type { Asked } from '../command.ts';
-import { callIn, seen, stateWords } from '../print/approval-lines.ts';
+import { callIn, seen, stateAndTime } from '../print/approval-lines.ts';
 import type { Paint } from '../print/print.ts';
-
-const path = '/{workspace}/admin/approvals';
+import { approvalsPath, onePath } from './approvals-answer.ts';
 
 export async function watchApprovals({ world, print, client }: Asked<object>, filters: Row): Promise<void> {
   const signal = world.interruption();
@@ -18,7 +17,7 @@ export async function watchApprovals({ world, print, client }: Asked<object>, fi
   const show = async (approval: Row): Promise<void> => {
     if (!isWanted(approval, filters)) return;
     const id = String(approval['id']);
-    const state = stateWords(approval);
+    const state = stateAndTime(approval);
     if (printed.get(id) === state) return;
     if (isOpen(approval)) printed.set(id, state);
     else printed.delete(id);
@@ -31,7 +30,7 @@ export async function watchApprovals({ world, print, client }: Asked<object>, fi
     for (const approval of pending) await show(approval);
   };
   const events = followEvents(world, connected, {
-    path: `${path}/stream`,
+    path: `${approvalsPath}/stream`,
     event: 'approval',
     filters: {},
     from: null,
@@ -48,13 +47,13 @@ const isWanted = (approval: Row, filters: Row): boolean =>
 
 const isOpen = ({ state }: Row): boolean => state === 'pending' || state === 'approved';
 
-const read = (client: Client, id: string): Promise<Row> => client.ask('GET', `${path}/${segment(id)}`);
+const read = (client: Client, id: string): Promise<Row> => client.ask('GET', onePath(id));
 
 /** Returns all pending approvals, oldest first. */
 async function pendingOf(client: Client, filters: Row): Promise<readonly Row[]> {
   const found: Row[] = [];
   for (let cursor: string | undefined; ; ) {
-    const answer = await client.ask('GET', path, { query: { ...filters, state: 'pending', limit: '100', cursor } });
+    const answer = await client.ask('GET', approvalsPath, { query: { ...filters, state: 'pending', limit: '100', cursor } });
     found.push(...rowsIn(answer, 'approvals'));
     const { next } = answer;
     if (typeof next !== 'string' || next === cursor) return found.toReversed();

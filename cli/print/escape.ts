@@ -26,5 +26,13 @@ export const visibleJson = (value: unknown): string => (JSON.stringify(value) ??
 /** As `escapeText`, with every character that could not be seen. */
 export const visibleText = (text: string): string => escapeText(text).replaceAll(unseen, escapeUnits);
 
-const escapeUnits = (character: string): string =>
+/**
+ * Returns the characters of a text that could not be seen, and its control characters. Tabs and the ends of lines are in
+ * every program text, so they are left out.
+ */
+export const unseenIn = (text: string): readonly string[] => text.match(unseenOrControl) ?? [];
+const unseenOrControl = new RegExp(`${unseen.source}|(?![\\t\\n\\r])\\p{Cc}`, 'gu');
+
+/** Returns a character as `\uXXXX`, one for each UTF-16 code unit. */
+export const escapeUnits = (character: string): string =>
   Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join('');

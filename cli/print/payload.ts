@@ -3,7 +3,9 @@
 // ours; every character that could not be seen is escaped; and a text in the form of a redaction mark is told apart from a
 // real mark.
 import { isRow } from '../api/answer.ts';
+import { pathWithin, plainPath } from './brief.ts';
 import { visibleJson, visibleText } from './escape.ts';
+import { cellsOf } from './table.ts';
 
 /** A value that the tool receives although the input does not show it. */
 interface Hidden {
@@ -18,12 +20,6 @@ interface Shown {
   readonly found: ReadonlyMap<string, number>;
   /** The columns of the terminal; null: the output is no terminal, and no line is broken. */
   readonly width: number | null;
-}
-
-export interface Payload {
-  readonly lines: readonly string[];
-  /** What a person could overlook in the input, each in words. */
-  readonly warnings: readonly string[];
 }
 
 /** One line of the input, before it is broken. */
@@ -43,21 +39,15 @@ const ourMark = /^\[redacted:([a-z][a-z0-9_]{0,39})(?:#[1-9]\d{0,8})?\]$/u;
 /** The kind of a text that looks like a mark and has not the form of one. */
 const noKind = '';
 
-export function payloadOf({ input, hidden, found, width }: Shown): Payload {
+/** Returns the lines of an input, each with its note if it hides a value or has a text like a mark. */
+export function payloadLines({ input, hidden, found, width }: Shown): readonly string[] {
   const lines = linesOf(input, '', '', '');
   const notes = notesOf(lines, hidden, found);
-  const columns = width === null ? null : Math.max(20, width - prefix.length);
-  return {
-    lines: lines.flatMap((line, at) => {
-      const note = notes[at];
-      const broken = brokenAt(line.text, columns).map((text) => `${prefix}${text}`);
-      return note === undefined || note === null ? broken : [...broken, `    ^ ${note}`];
-    }),
-    warnings: [...new Set(textsIn(input).flatMap(lookalikesIn))].slice(0, warningsMax),
-  };
+  return lines.flatMap((line, at) => {
+    const note = notes[at];
+    return [...agentLines(line.text, width), ...(note === undefined || note === null ? [] : [`    ^ ${note}`])];
+  });
 }
-
-const warningsMax = 20;
 
 /** `head`: the name of the value with its colon. `tail`: the comma after it. */
 function linesOf(value: unknown, path: string, head: string, tail: string, depth = 0): readonly Line[] {
@@ -67,7 +57,7 @@ function linesOf(value: unknown, path: string, head: string, tail: string, depth
     return [
       { text: `${indent}${head}${open}`, path: null, marks: marksIn(head) },
       ...entries.flatMap(([name, named, one], at) =>
-        linesOf(one, path === '' ? name : `${path}.${name}`, named, at === entries.length - 1 ? '' : ',', depth + 1),
+        linesOf(one, pathWithin(path, name), named, at === entries.length - 1 ? '' : ',', depth + 1),
       ),
       { text: `${indent}${close}${tail}`, path: null, marks: [] },
     ];
@@ -90,9 +80,6 @@ function linesOf(value: unknown, path: string, head: string, tail: string, depth
 const marksIn = (value: unknown): readonly string[] =>
   typeof value !== 'string' ? [] : [...value.matchAll(markLike)].map(([text]) => ourMark.exec(text)?.[1] ?? noKind);
 
-/** A path in one form: `items[0].name` and `items.0.name` are the same. */
-const plainPath = (path: string): string => path.replaceAll(/\[(\d+)\]/g, '.$1').replace(/^\$?\.?/, '');
-
 /**
  * Returns a note for each line that hides a value or has a text like a mark. Redaction keeps a mark that was in the input
  * before, so that the text alone does not tell. But it says where it hid something, and how many it found of each kind.
@@ -112,7 +99,7 @@ function notesOf(lines: readonly Line[], hidden: readonly Hidden[], found: Reado
     if (here !== undefined) {
       const list = here.map(({ number, kind }) => `hidden value ${number} (${visibleText(kind)})`).join(', ');
       const isSure = places.get(line.path ?? '') === 1 && line.marks.length <= here.length;
-      return isSure ? `${list}: the tool receives what is not shown` : `${list}, or text of the caller in the form of a mark: reveal it`;
+      return isSure ? list : `${list}, or text of the caller in the form of a mark: reveal it`;
     }
     if (line.marks.length === 0) return null;
     if (line.marks.some((kind) => named.has(kind))) return 'perhaps hidden, or text of the caller in the form of a mark: reveal it';
@@ -133,49 +120,31 @@ function countOf(words: readonly string[]): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** All names and texts of a value. */
-function textsIn(value: unknown): readonly string[] {
-  if (typeof value === 'string') return [value];
-  if (Array.isArray(value)) return value.flatMap(textsIn);
-  return isRow(value) ? Object.entries(value).flatMap(([name, one]) => [name, ...textsIn(one)]) : [];
-}
-
-const letters = /[\p{L}\p{M}\p{N}]+/gu;
-const latin = /\p{Script=Latin}/u;
-/** Scripts with letters that look like Latin ones. */
-const likeLatin = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/u;
-
-/** Words whose letters are not what they look like: Latin mixed with another script, or other forms of ASCII letters. */
-function lookalikesIn(text: string): readonly string[] {
-  if (isAscii(text)) return [];
-  return [...text.matchAll(letters)].flatMap(([word]) => {
-    if (latin.test(word) && likeLatin.test(word)) return [`a word mixes letters that look alike: ${spelled(word)}`];
-    return Array.from(word).some((one) => !isAscii(one) && isAscii(one.normalize('NFKC')))
-      ? [`a word has other forms of plain letters: ${spelled(word)}`]
-      : [];
-  });
-}
-
-const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
-
-const spelled = (word: string): string =>
-  `${visibleText(word)} (${Array.from(word.slice(0, 60))
-    .map((one) => (isAscii(one) ? one : `\\u{${one.codePointAt(0)?.toString(16) ?? ''}}`))
-    .join('')})`;
+/** Returns a text that an agent wrote as lines that each begin with `| `. `width`: as in `Shown`. */
+export const agentLines = (text: string, width: number | null): readonly string[] =>
+  brokenAt(text, width === null ? null : Math.max(20, width - prefix.length)).map((part) => `${prefix}${part}`);
 
 /** Breaks a text into parts of at most `columns` columns, so that each can get a prefix. Null: it stays one part. */
-export function brokenAt(text: string, columns: number | null): readonly string[] {
+export const brokenAt = (text: string, columns: number | null): readonly string[] => partsOf(text, columns, () => null);
+
+/** As `brokenAt`, for sentences: a part ends behind a space if it has one. */
+export const brokenAtWords = (text: string, columns: number | null): readonly string[] =>
+  partsOf(text, columns, (line) => (line.includes(' ') ? line.lastIndexOf(' ') + 1 : null));
+
+/** `endOf`: where a full line ends; null: at its last character. */
+function partsOf(text: string, columns: number | null, endOf: (line: string) => number | null): readonly string[] {
   if (columns === null) return [text];
   const lines: string[] = [];
   let [line, used] = ['', 0];
   for (const one of text) {
-    const cells = one > '\u10ff' ? 2 : 1;
-    if (used + cells > columns) {
-      lines.push(line);
-      [line, used] = ['', 0];
+    if (used + cellsOf(one) > columns) {
+      const end = one === ' ' ? line.length : (endOf(line) ?? line.length);
+      lines.push(line.slice(0, end));
+      line = line.slice(end);
+      used = Array.from(line).reduce((sum, character) => sum + cellsOf(character), 0);
     }
     line += one;
-    used += cells;
+    used += cellsOf(one);
   }
   return [...lines, line];
 }

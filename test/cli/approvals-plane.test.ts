@@ -65,6 +65,11 @@ test('an input is shown whole, whatever its names are, and nothing in it is hidd
 |   ],
 |   "big": 1e+300
 | }
+warning   1 character that changes the direction of text (\\u202e) in "to"
+approve   tollgate approvals approve ${id} [--note <text>]
+          on a terminal it asks you first; elsewhere add --yes
+deny      tollgate approvals deny ${id} [--note <why>]
+          it does not ask; the agent reads the note
 `);
   expect((await cli(['list', '--session', `cli-${count}`])).out).toContain(id);
 });
@@ -76,9 +81,9 @@ test('a hidden value is revealed before the call is approved, and both are recor
   expect(await cli(['approve', id, '--yes'])).toMatchObject({ code: 1, err: expect.stringContaining(`tollgate approvals reveal ${id}`) });
   const { code, out } = await cli(['approve', id, '--note', 'go'], terminal);
   expect(code).toBe(0);
-  expect(out).toContain('hidden value 1 (secret): the tool receives what is not shown');
+  expect(out).toContain('hidden value 1 (secret)\n');
   expect(out).toContain('hidden value 1 at "token": "hunter"');
-  expect(out).toContain(`${id} is approved\n`);
+  expect(out).toMatch(new RegExp(`^${id} is approved for 1 call until \\d{4}-\\d\\d-\\d\\d .*Z\n\\| pay {2}token: \\(hidden\\)$`, 'm'));
   expect(jsonOf(await cli(['show', id, '--json']))).toMatchObject({
     state: 'approved',
     by: 'admin-1',
@@ -89,6 +94,20 @@ test('a hidden value is revealed before the call is approved, and both are recor
     code: 1,
     err: expect.stringMatching(/is approved by admin-1 at .*cannot be approved/),
   });
+});
+
+test('a hidden value may be read again, which is recorded again, and who has read it is told when', async () => {
+  const hidden = [{ path: 'token', kind: 'secret', length: 6, value: '"hunter"' }];
+  const id = await asked({ shownInput: '{"token":"[redacted:secret#1]"}', hidden, findings: [{ kind: 'secret', count: 1 }] });
+  for (const _time of ['first', 'second']) expect((await cli(['reveal', id])).out).toBe('hidden value 1 at "token": "hunter"\n');
+  expect((await cli(['show', id])).out).toMatch(/sent in full to the tool; you read it at \d{4}-\d\d-\d\d .*Z; again:\n/);
+  expect(jsonOf(await cli(['show', id, '--json']))).toMatchObject({
+    revealedBy: ['admin-1'],
+    steps: [{ action: 'asked' }, { action: 'revealed' }, { action: 'revealed' }],
+  });
+  const answers = [true, false];
+  const { code, out } = await cli(['approve', id], { columns: 100, prompts: { confirm: async () => answers.pop() === true } });
+  expect({ code, out }).toMatchObject({ code: 0, out: expect.not.stringContaining('hunter') });
 });
 
 test('the person that the call is made for may not answer, and is told why', async () => {
@@ -114,7 +133,9 @@ test('two calls of one round are answered as a whole, and a rule may need two pe
   expect(out).toContain(`${first} is approved by you, and needs the approval of another person\n`);
   expect((await cli(['show', second])).out).toContain('pending (1 of 2 approved)');
   const denied = await cli(['deny', first, second, '--note', 'no']);
-  expect(denied.out.split('\n').toSorted()).toEqual(['', ...ids.map((id) => `${id} is denied`).toSorted()]);
+  expect(denied.out.split('\n').toSorted()).toEqual(
+    ['', ...ids.map((id) => `${id} is denied`), '| pay  amount: 1', '| pay  amount: 2'].toSorted(),
+  );
   expect(await cli(['cancel', first])).toMatchObject({ code: 1, err: expect.stringContaining('already denied') });
 });
 

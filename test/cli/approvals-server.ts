@@ -42,6 +42,7 @@ export const approval = (id: string, over: Approval = {}, call: Approval = {}): 
   hidden: [],
   revealedBy: [],
   why: null,
+  steps: [],
   session: { calls: [] },
   ...over,
 });
@@ -69,6 +70,7 @@ export async function serveApprovals({ approvals, instead = () => false }: Parts
     if (instead(what, response)) return;
     const say = (status: number, body: unknown): void =>
       void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (url.pathname.endsWith('/admin/session')) return say(200, { sub: 'bob' });
     const [, id = '', action = ''] = url.pathname.slice(url.pathname.indexOf('/admin/approvals') + '/admin/approvals'.length).split('/');
     const state = url.searchParams.get('state');
     if (id === '')
@@ -76,14 +78,19 @@ export async function serveApprovals({ approvals, instead = () => false }: Parts
     const one = current.get(id);
     if (one === undefined) return say(404, { error: `there is no approval ${id}` });
     if (action === '') return say(200, one);
-    if (action === 'reveal') return say(200, { hidden: one['hidden'] });
+    if (action === 'reveal') {
+      const step = { at: '2026-11-26T10:00:45.000Z', action: 'revealed', sub: 'bob', keyId: 'key1', detail: {} };
+      current.set(id, { ...one, revealedBy: ['bob'], steps: [...(Array.isArray(one['steps']) ? one['steps'] : []), step] });
+      return say(200, { hidden: one['hidden'] });
+    }
     const body: unknown = text === '' ? {} : JSON.parse(text);
     const others: readonly string[] = isRow(body) && Array.isArray(body['with']) ? body['with'].map(String) : [];
     const states = [id, ...others].map((each) => {
       const was = current.get(each) ?? {};
       const isEnough = action !== 'approve' || was['need'] === 1;
       const state = isEnough ? stateAfter.get(action) : 'pending';
-      current.set(each, { ...was, state, by: 'bob', answeredAt: '2026-11-26T10:01:00.000Z' });
+      const usableUntil = state === 'approved' ? '2026-11-26T10:16:00.000Z' : null;
+      current.set(each, { ...was, state, by: 'bob', answeredAt: '2026-11-26T10:01:00.000Z', usableUntil });
       return { id: each, state };
     });
     return say(200, { states });
