@@ -243,6 +243,11 @@ const entry = named('AuditEntry', {
       agentType: text,
       role: word([...roles, '']),
       keyId: text,
+      peerUid: {
+        ...integer,
+        description:
+          'the uid of the process that connected to the Unix domain socket of the sidecar, by the kernel of its machine; absent if the call came in another way',
+      },
       traceId: { ...text, description: 'the trace that the call is part of, in hex, if it is known; the caller chooses it' },
       spanId: { ...text, description: 'the span of the call in that trace, or that of its caller' },
       originSub: text,

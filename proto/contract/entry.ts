@@ -65,6 +65,12 @@ export interface AuditEntry {
   /** ISO 8601 with milliseconds, UTC: when the call was decided. */
   readonly ts: string;
   readonly client: { readonly name: string; readonly version?: string };
+  /**
+   * The uid of the process that connected to the Unix domain socket of the sidecar, as the kernel knows it: the effective
+   * uid at the connect, in the user namespace of the sidecar. Absent: the call came in another way, or the uid is not
+   * known.
+   */
+  readonly peerUid?: number;
   readonly originSub?: string;
   readonly depth: number;
   readonly chain?: readonly string[];

@@ -69,6 +69,9 @@ describe('an invalid entry is sanitised and marked, and delays no other', () => 
     ['such a number in a field of its own', raw('"durationMs":-1e400'), ['number'], { durationMs: null }],
     ['half a character', Buffer.from(raw('"input":"\xf0\x9f"'), 'latin1'), ['utf8'], { input: '\uFFFD' }],
     ['an undecided case', text({ undecided: [undecidedCase] }), [], { undecided: [undecidedCase] }],
+    ['a uid of the caller', text({ peerUid: 0 }), [], { peerUid: 0 }],
+    ['a uid that cannot be', text({ peerUid: 2 ** 32 }), ['peerUid'], {}],
+    ['a uid that is a text', text({ peerUid: '0' }), ['peerUid'], {}],
     ['undecided cases that are a text', text({ undecided: 'all' }), ['undecided'], {}],
     ['too many undecided cases', text({ undecided: Array.from({ length: 17 }, () => undecidedCase) }), ['undecided'], {}],
     ['an undecided case without a place', text({ undecided: [{ ...undecidedCase, path: 7 }] }), ['undecided'], {}],
@@ -94,7 +97,7 @@ describe('an invalid entry is sanitised and marked, and delays no other', () => 
     const mended = found.find(({ id }) => id === `${spoolId}-2`);
     expect(mended).toMatchObject(wanted);
     for (const mark of marks) expect(mended?.['mended']).toContain(mark);
-    if (marks.includes('undecided')) expect(mended).not.toHaveProperty('undecided');
+    for (const dropped of ['undecided', 'peerUid']) if (marks.includes(dropped)) expect(mended).not.toHaveProperty(dropped);
     if (marks.length === 0) expect(mended).not.toHaveProperty('mended');
     for (const sound of found.filter((one) => one !== mended)) expect(sound).not.toHaveProperty('mended');
   });

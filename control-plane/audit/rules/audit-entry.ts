@@ -62,7 +62,10 @@ const promised: readonly (readonly [string, (value: unknown) => boolean, unknown
 ];
 
 /** Fields that an entry may lack: the name and the check. A wrong value is removed. */
-const optional: readonly (readonly [string, (value: unknown) => boolean])[] = [['undecided', isUndecidedList]];
+const optional: readonly (readonly [string, (value: unknown) => boolean])[] = [
+  ['undecided', isUndecidedList],
+  ['peerUid', (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 32],
+];
 
 /**
  * The bounds of the undecided cases of an entry. A sidecar names 16 cases at most. Names of documents and paths have the

@@ -8,7 +8,7 @@ import type { DisconnectSignal } from '../../engine/govern/govern.ts';
 import { answerUnread, isTooLarge } from '../entrance/answer-unread.ts';
 import { callerGone } from '../entrance/caller-gone.ts';
 import { readCallerHeaders } from '../entrance/caller-headers.ts';
-import { type Entrance, type LetIn, workspaceIn } from '../entrance/entrance.ts';
+import { type Entrance, type LetIn, shownBy } from '../entrance/entrance.ts';
 import { publicError } from '../errors.ts';
 import { parseStrict, parseStrictText } from '../../engine/json/strict-json.ts';
 import type { EntranceRefusal } from '../entrance/key.ts';
@@ -48,7 +48,7 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
           const host = hostNamed(request.params.host);
           if (host === null) return reply.code(404).send({ error: unknownHost(request.params.host) });
           const until = clock.now() + budgetMs + installedWait(request);
-          const entered = door.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
+          const entered = door.enter(shownBy(request));
           known.set(request, { entered, until });
           if ('status' in entered) refuseInTime(door, host, entered, reply);
           return undefined;
@@ -90,7 +90,7 @@ function refuseCrowded(door: Door, request: FastifyRequest, reply: FastifyReply,
   const name = hostIn(request.params);
   const host = hostNamed(name);
   if (host === null) return void reply.code(404).send({ error: unknownHost(name) });
-  const entered = known?.entered ?? door.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
+  const entered = known?.entered ?? door.enter(shownBy(request));
   if (!('status' in entered)) door.crowded(entered);
   const { code, error } = 'status' in entered ? entered : crowded;
   void send(reply, unreadRefusal(host, code, error));

@@ -2,6 +2,7 @@
 // met: the process holds a policy, the key of the request is valid, and this key is within its request limit. A request
 // that is refused here writes no audit entry of its own. For a valid key, one later entry states how many of its
 // requests were refused.
+import type { FastifyRequest } from 'fastify';
 import type { Identity } from '../../engine/decide/call.ts';
 import type { Sidecar } from '../sidecar.ts';
 import { BodyMemory } from './body-memory.ts';
@@ -10,6 +11,7 @@ import type { DecisionMetrics } from '../../telemetry/decision-metrics.ts';
 import type { Log } from '../../base/log.ts';
 import { createRequestLimit, requestsPerSecondDefault } from './request-limit.ts';
 import { createRefusedRequests, type RefusedBy, refusalsLost } from './refused-requests.ts';
+import { peerUidOf } from './peer-uid.ts';
 import { noPins, overrideClaims, type Pins } from './pins.ts';
 import { type MemoryBytes, SessionMemory } from '../sessions/session-memory.ts';
 import { createSessions, type Sessions } from '../sessions/sessions.ts';
@@ -20,16 +22,25 @@ export interface ShownCredentials {
   readonly authorization: string | undefined;
   /** The workspace's slug in the path. Undefined: the path has none. */
   readonly workspace: string | undefined;
+  /** The uid of the process that opened the connection. Absent: it is not known. */
+  readonly peerUid?: number | undefined;
 }
 
 /**
- * Returns the workspace in the parameters of a route, for `ShownCredentials.workspace`. If a URL ends in a slash, the
+ * Returns the workspace in the parameters of a route. If a URL ends in a slash, the
  * parameter is empty and names no workspace.
  */
-export const workspaceIn = (params: unknown): string | undefined =>
+const workspaceIn = (params: unknown): string | undefined =>
   typeof params === 'object' && params !== null && 'workspace' in params && typeof params.workspace === 'string' && params.workspace !== ''
     ? params.workspace
     : undefined;
+
+/** Returns what a request states about its sender. */
+export const shownBy = ({ headers, params, raw }: FastifyRequest): ShownCredentials => ({
+  authorization: headers.authorization,
+  workspace: workspaceIn(params),
+  peerUid: peerUidOf(raw.socket),
+});
 
 /**
  * An admitted request. It has no reference to the snapshot in which the key was found. Otherwise an old snapshot could
@@ -100,7 +111,7 @@ export function createEntrance({
     tracing,
     bodies,
     sessions: overrideClaims(createSessions(sidecar, new SessionMemory(sessionBytes)), pins),
-    enter: ({ authorization, workspace }) => {
+    enter: ({ authorization, workspace, peerUid }) => {
       const index = sidecar.cell.current;
       if (index === null) return noPolicy;
       const checked = authenticate(index, clock.wallTime(), authorization, workspace);
@@ -109,7 +120,7 @@ export function createEntrance({
         return checked;
       }
       const full = limit.take(checked.identity.keyId);
-      if (full === null) return checked;
+      if (full === null) return peerUid === undefined ? checked : { identity: { ...checked.identity, peerUid } };
       metrics.throttled();
       note('requests', checked);
       return full;

@@ -3,7 +3,7 @@
 import type { ApprovalStatus } from '@tollgate/proto/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { retryHeader } from '../denial-body.ts';
-import { workspaceIn } from '../entrance/entrance.ts';
+import { shownBy } from '../entrance/entrance.ts';
 import { recognised } from '../entrance/share-fairly.ts';
 import type { Entry, HookHost } from './host.ts';
 
@@ -28,7 +28,7 @@ export function registerApprovalRoute(app: FastifyInstance, host: HookHost, { ap
       url: `${inWorkspace ? '/:workspace' : ''}/govern/approvals/:id`,
       ...described,
       handler: async (request, reply) => {
-        const entered = await host.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
+        const entered = await host.enter(shownBy(request));
         return answer(request, reply, entered, request.params.id);
       },
     });

@@ -15,7 +15,7 @@ import { retryHeader } from '../denial-body.ts';
 import type { EntranceRefusal } from '../entrance/key.ts';
 import { answerUnread, isTooLarge } from '../entrance/answer-unread.ts';
 import { callerGone } from '../entrance/caller-gone.ts';
-import { type LetIn, workspaceIn } from '../entrance/entrance.ts';
+import { type LetIn, shownBy } from '../entrance/entrance.ts';
 import { recognised } from '../entrance/share-fairly.ts';
 import type { Session } from '../sessions/sessions.ts';
 import { traceNamedBy, traceOfCall } from '../traced-call.ts';
@@ -114,7 +114,7 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
       request.letIn = entry;
       letIn(entry);
     };
-    const entry = host.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
+    const entry = host.enter(shownBy(request));
     if (entry instanceof Promise) entry.then(take, (error: unknown) => void reply.send(error));
     else take(entry);
   };

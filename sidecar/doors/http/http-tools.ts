@@ -11,7 +11,7 @@ import { heldBy } from '../../engine/govern/run.ts';
 import { callerGone } from '../entrance/caller-gone.ts';
 import { claimedBy, type Headers, readCallerHeaders } from '../entrance/caller-headers.ts';
 import { denialAnswer, refusalBody, retryHeader } from '../denial-body.ts';
-import type { Entrance, LetIn } from '../entrance/entrance.ts';
+import { type Entrance, type LetIn, shownBy } from '../entrance/entrance.ts';
 import { traceOfCall } from '../traced-call.ts';
 import { publicError } from '../errors.ts';
 import type { HttpTool } from '../../upstream/http-tool-definition.ts';
@@ -61,7 +61,7 @@ function admit({ enter }: HttpToolDoor, request: FastifyRequest, reply: FastifyR
     void reply.code(400).header('connection', 'close').send(refusalBody('call_malformed', problem));
     return false;
   }
-  const entered = enter({ authorization: request.headers.authorization, workspace: undefined });
+  const entered = enter(shownBy(request));
   if ('status' in entered) {
     const { status, code, error, retryAfterMs } = entered;
     void reply

@@ -8,7 +8,7 @@
 // tools that a caller sees.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { readCallerHeaders } from '../entrance/caller-headers.ts';
-import { type Entrance, type LetIn, workspaceIn } from '../entrance/entrance.ts';
+import { type Entrance, type LetIn, shownBy } from '../entrance/entrance.ts';
 import { heldBy } from '../../engine/govern/run.ts';
 import { type EntranceRefusal, keyStands } from '../entrance/key.ts';
 import { boundExchanges, createCallers } from './http/callers.ts';
@@ -35,8 +35,7 @@ interface Params {
 
 export function registerMcp(app: FastifyInstance, { servers, ...entrance }: McpProxyParts): void {
   const { sidecar, enter, crowded } = entrance;
-  const enterAs = ({ headers: { authorization }, params }: FastifyRequest): LetIn | EntranceRefusal =>
-    enter({ authorization, workspace: workspaceIn(params) });
+  const enterAs = (request: FastifyRequest): LetIn | EntranceRefusal => enter(shownBy(request));
   const programs = createProgramUpstreams({ newId: sidecar.govern.newId });
   const { clock } = sidecar.govern;
   // `callers` is created first. So on a new snapshot, callers without a valid key are disconnected before any stream is

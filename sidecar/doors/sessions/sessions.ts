@@ -57,7 +57,7 @@ const usagesMax = 64;
 /** Estimates of the bytes that V8 needs, without the names. */
 const bytesOf = { session: 700, variant: 2_500, usage: 2_000 };
 
-/** A session for one client, tier and agent chain. */
+/** A session for one client, tier, agent chain and user of the machine. */
 interface Variant {
   readonly session: Session;
   /** Identifies the snapshot of the last look-up, to detect when another snapshot has replaced it. */
@@ -131,7 +131,7 @@ function findSession(state: SessionsState, identity: Identity, claimed: CallerCl
   const share = shareOf(state, identity.keyId);
   const place = share.enter(`${identity.sub}\n${sessionId}`, sessionId !== identity.keyId, now);
   // The line break is a safe separator, because none of these values contains one.
-  const askedKey = `${tier}\n${client.name}\n${client.version ?? ''}\n${chain.join('\n')}`;
+  const askedKey = `${tier}\n${client.name}\n${client.version ?? ''}\n${identity.peerUid ?? ''}\n${chain.join('\n')}`;
   const known = place.variants.get(askedKey);
   const isKnown = known !== undefined && known.policy === policy && known.narrowed === place.narrowed && now < known.endsAt;
   if (isKnown && delegatedTools === null) return known.session;

@@ -24,6 +24,11 @@ export interface Identity {
   /** A member's uid, or `apikey:<id>`. */
   readonly sub: string;
   readonly keyId: string;
+  /**
+   * The uid of the process that connected to the sidecar's Unix domain socket, by the kernel. It is only recorded. Absent:
+   * the call came in another way, or the uid is not known.
+   */
+  readonly peerUid?: number;
 }
 
 /** An identity and a chain of agents, fixed for a run. `bindCaller` turns it into a `Caller` for one snapshot. */

@@ -121,6 +121,7 @@ function fieldsBefore({ hops, subject, claim, profile }: Caller): Partial<AuditE
     sub: hops.length > 1 ? `agent:${profile?.id ?? last?.name ?? ''}` : claim.identity.sub,
     keyId: claim.identity.keyId,
     userEmail: subject?.email ?? '',
+    ...(claim.identity.peerUid === undefined ? {} : { peerUid: claim.identity.peerUid }),
   };
 }
 

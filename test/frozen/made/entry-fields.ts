@@ -92,6 +92,7 @@ const fullEntry: All<AuditEntry> = {
   spanId: 'b7ad6b7169203331',
   ts: '2026-06-25T12:00:00.000Z',
   client: { name: 'client', version: '1' },
+  peerUid: 1000,
   originSub: 'ann',
   depth: 1,
   chain: ['root', 'bot'],
