@@ -57,6 +57,7 @@ export const programVariables: readonly string[] = [
   'TOLLGATE_SIDECAR_HOST',
   'TOLLGATE_SIDECAR_ID',
   'TOLLGATE_SIDECAR_PORT',
+  'TOLLGATE_SOCKET',
   'TOLLGATE_SPOOL_DIR',
   'TOLLGATE_SPOOL_MAX_MB',
   'TOLLGATE_TLS_DIR',

@@ -13,6 +13,7 @@ import {
   tiers,
 } from '@tollgate/proto/contract';
 import { requestsPerSecondDefault } from '../doors/entrance/request-limit.ts';
+import { socketPathProblem } from './socket-path.ts';
 import { addressProblem, authoritiesProblem } from '../engine/link/tls/options.ts';
 
 const portProblem = (value: string): string | null =>
@@ -34,6 +35,13 @@ export const sidecarSchema = {
     fallback: 9090,
     min: 0,
     max: 65_535,
+  }),
+  socket: text({
+    name: 'TOLLGATE_SOCKET',
+    describe:
+      'Path of a Unix domain socket on which it listens too, absolute, at most 107 bytes; owner and group of the process may connect (mode 0660); absent: only on the port',
+    fallback: null,
+    check: socketPathProblem,
   }),
   meshPort: text({
     name: 'TOLLGATE_MESH_PORT',

@@ -12,6 +12,7 @@ import type { Mesh } from '../doors/mesh/mesh.ts';
 import { startIdleHeap } from './idle-heap.ts';
 import { exportBounds } from './metrics/bounds.ts';
 import { exportSidecar } from './metrics/sidecar.ts';
+import { listenLocally, type LocalSocket } from './local-socket.ts';
 import { listenForMetrics, type MetricsListener } from './metrics/listener.ts';
 import type { Pins } from '../doors/entrance/pins.ts';
 import { buildServer } from '../doors/server.ts';
@@ -131,11 +132,13 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
   const entrance = createEntrance({ sidecar, metrics, log, tracing, requestsPerSecond: config.requestsPerSecond, pins: pinsOf(config) });
   const { httpTools } = file;
   const app = buildServer({ entrance, registry, log, toolServers, httpTools, hookStatus: config.hookStatus });
+  let local: LocalSocket | null = null;
   let mesh: Mesh | null = null;
   let scraped: MetricsListener | null = null;
   let idleHeap: ReturnType<typeof startIdleHeap> | null = null;
   try {
     const address = await app.listen({ host: config.host, port: config.port });
+    if (config.socket !== null) local = await listenLocally(app.server, config.socket, log);
     const failed = (error: unknown): void => log.error({ err: error }, 'a gRPC request of a gateway (ext_authz, ExtMcp) failed');
     if (config.meshPort !== null) {
       const { startMesh } = await import('../doors/mesh/mesh.ts');
@@ -143,6 +146,7 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
     }
     if (config.metricsPort !== null) scraped = await listenForMetrics(registry, Number(config.metricsPort));
     const also = [
+      ...(local === null ? [] : [`  socket  ${config.socket}\n`]),
       ...(mesh === null ? [] : [`  mesh   ${mesh.address}\n`]),
       ...(scraped === null ? [] : [`  metrics  http://localhost:${scraped.port}/metrics\n`]),
     ];
@@ -163,7 +167,7 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
     const timer = setTimeout(() => app.server.closeAllConnections(), drainMs);
     // Held calls are answered now: they wait for people, and may wait for hours.
     sidecar.approvals?.drain();
-    await Promise.all([app.close(), mesh?.close(drainMs)]);
+    await Promise.all([app.close(), local?.close(), mesh?.close(drainMs)]);
     clearTimeout(timer);
     await entrance.close();
     await toolServers.close();
