@@ -3,7 +3,7 @@
 // unreachable, answers late, or is no sidecar, the program prints a denial in the host's format and writes the reason
 // to standard error.
 import { request as httpRequest } from 'node:http';
-import { readConnection, type Surroundings } from '../hooks/connection.ts';
+import { readConnection, requestFor, type Surroundings } from '../hooks/connection.ts';
 
 export interface HookWorld extends Surroundings {
   readonly stdin: AsyncIterable<Buffer | string>;
@@ -94,7 +94,7 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld,
       end();
       fail(new Error(`the sidecar at ${sidecar} ${wordsOf(error, limit.aborted ? limitMs : signal.aborted ? timeoutMs : null)}`));
     };
-    const sent = request(`${sidecar}/hooks/${encodeURIComponent(host)}`, { method: 'POST', headers, signal }, (response) => {
+    const sent = request({ ...requestFor(sidecar, `/hooks/${encodeURIComponent(host)}`), method: 'POST', headers, signal }, (response) => {
       const pieces: Buffer[] = [];
       let bytes = 0;
       response.on('data', (piece: Buffer) => {
@@ -133,7 +133,8 @@ function whileAlive(
   const gone = new AbortController();
   const timer = setInterval(() => {
     // Any answer shows that the sidecar lives.
-    const sent = request(`${sidecar}/healthz`, { signal: AbortSignal.timeout(timeoutMs) }, (response) => void response.destroy());
+    const options = { ...requestFor(sidecar, '/healthz'), signal: AbortSignal.timeout(timeoutMs) };
+    const sent = request(options, (response) => void response.destroy());
     sent.on('error', () => gone.abort());
     sent.end();
   }, timeoutMs);

@@ -5,7 +5,7 @@ import { hosts, isHost, nameProblem, parseKey, type HostName } from '@tollgate/p
 import { Argument, type Command } from 'commander';
 import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
 import { Failure } from '../failure.ts';
-import { checkAddress, connectionPath, readConnection, standardSidecar } from '../hooks/connection.ts';
+import { checkAddress, connectionPath, readConnection, socketIn, standardSidecar } from '../hooks/connection.ts';
 import { hookLine, isQuotable, readHookLine } from '../hooks/command-line.ts';
 import { commandOf, type Scope, standardWaitMs, type Way } from '../hooks/host.ts';
 import { hostSettings } from '../hooks/host-settings.ts';
@@ -149,6 +149,7 @@ function wayFor(host: HostName, { http }: Options, env: Asked<Options>['world'][
   if (host !== 'claude-code') throw new Failure(`${hostSettings[host].title} supports only hooks that start a program; remove --http`);
   const sidecar = checkAddress(env['TOLLGATE_SIDECAR'] || standardSidecar, env);
   if (typeof sidecar !== 'string') throw new Failure(sidecar.problem);
+  if (socketIn(sidecar) !== null) throw new Failure('Claude Code sends its requests to a port, and not to a socket; remove --http');
   return { kind: 'http', url: `${sidecar}/hooks/claude-code`, agent: line.agent, hostVersion: line.hostVersion, waitMs: line.waitMs };
 }
 

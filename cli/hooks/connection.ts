@@ -2,6 +2,8 @@
 // else from the file that `tollgate hooks install` writes and that only its owner can read. The file's key is sent only
 // to the file's address. This code is loaded for every tool call of a host, so it imports only modules of Node.
 import { readFileSync, statSync } from 'node:fs';
+import type { RequestOptions } from 'node:http';
+import { urlToHttpOptions } from 'node:url';
 import { type OnPlatform, pathsOf } from './paths.ts';
 
 export interface Surroundings extends OnPlatform {
@@ -11,7 +13,7 @@ export interface Surroundings extends OnPlatform {
 }
 
 export interface Connection {
-  /** The address of the sidecar, without a trailing slash. */
+  /** The address of the sidecar, without a trailing slash, or `unix:` and the path of its socket. */
   readonly sidecar: string;
   readonly key: string;
   readonly keyFrom: string;
@@ -77,11 +79,23 @@ function parseFile(text: string): ConnectionFile | null {
   }
 }
 
+/** Returns the path of the socket in an address; null: it is the address of a port. */
+export const socketIn = (sidecar: string): string | null => (sidecar.startsWith('unix:') ? sidecar.slice('unix:'.length) : null);
+
+/** Returns where Node sends a request for a path of the sidecar. */
+export function requestFor(sidecar: string, path: string): RequestOptions {
+  const socketPath = socketIn(sidecar);
+  return socketPath === null ? urlToHttpOptions(new URL(`${sidecar}${path}`)) : { socketPath, path };
+}
+
 /** Returns the address without a trailing slash, or the problem if it is not valid. */
 export function checkAddress(text: string, env: Surroundings['env']): string | { readonly problem: string } {
+  const socket = socketIn(text);
+  // The kernel decides who may connect, and nothing leaves the machine.
+  if (socket !== null) return socket.startsWith('/') ? text : { problem: "the path of the sidecar's socket must be absolute: unix:/path" };
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    return { problem: `the sidecar's address must have the form ${standardSidecar}` };
+    return { problem: `the sidecar's address must have the form ${standardSidecar} or unix:/path` };
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
     return { problem: "the sidecar's address must not contain a user, password, query or fragment" };
   if (url.protocol === 'http:' && !isLoopbackName(url.hostname) && env['TOLLGATE_ALLOW_PLAINTEXT'] !== 'true')

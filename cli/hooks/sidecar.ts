@@ -3,7 +3,7 @@ import { isRow } from '../api/answer.ts';
 import { explainNetworkError } from '../api/refusals.ts';
 import type { World } from '../world.ts';
 import { canaryOf, proveHere } from './canary.ts';
-import { readConnection } from './connection.ts';
+import { readConnection, socketIn } from './connection.ts';
 
 export interface SidecarSeen {
   readonly url: string | null;
@@ -22,15 +22,27 @@ export async function lookAt(world: World): Promise<SidecarSeen> {
   if ('problem' in connection) return { url: null, problem: connection.problem, policy: null, key: null };
   const { sidecar: url, keyFrom: key } = connection;
   try {
-    const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' });
-    const body: unknown = await response.json().catch(() => null);
-    if (!response.ok || !isRow(body) || !isRow(body['policy']))
+    const { ok, body } = await askHealth(url);
+    if (!ok || !isRow(body) || !isRow(body['policy']))
       return { url, problem: 'the program that answers there is not a sidecar', policy: null, key };
     const proof = await proveHere(world, 'claude-code', canaryOf('claude-code'));
     return { url, problem: proof.decided ? null : proof.words, policy: policyWords(body['policy']), key };
   } catch (error) {
     const { message } = explainNetworkError(error, { url, timeoutMs, answered: false, perhapsDone: [] });
     return { url, problem: message, policy: null, key };
+  }
+}
+
+async function askHealth(url: string): Promise<{ readonly ok: boolean; readonly body: unknown }> {
+  const { Agent, request } = await import('undici');
+  const socketPath = socketIn(url);
+  const dispatcher = new Agent(socketPath === null ? {} : { connect: { socketPath } });
+  try {
+    const where = socketPath === null ? `${url}/healthz` : 'http://localhost/healthz';
+    const { statusCode, body } = await request(where, { dispatcher, signal: AbortSignal.timeout(timeoutMs) });
+    return { ok: statusCode === 200, body: await body.json().catch(() => null) };
+  } finally {
+    await dispatcher.destroy();
   }
 }
 

@@ -59,6 +59,15 @@ test('a machine with no host is reported as that, and this is no failure', async
   expect(await without(['doctor'])).toMatchObject({ code: 0, out: expect.stringContaining('no program listens at') });
 });
 
+test('a sidecar is found and proved over its Unix domain socket', async () => {
+  const path = join(folder(), 'it');
+  const { cli, app } = await machine(`unix:${path}`);
+  const words = (text: string) => ({ code: 0, out: expect.stringContaining(`sidecar unix:${path}: ${text}`) });
+  expect(await cli(['doctor'])).toMatchObject(words(`unix:${path} cannot be reached`));
+  await app.listen({ path });
+  expect(await cli(['doctor'])).toMatchObject(words('reachable; policy of revision 1, connected; the key from TOLLGATE_KEY is good'));
+});
+
 test('with the recorded hosts it proves a denial for each', async () => {
   const { cli, sidecar } = await machine();
   const answer = await cli(['doctor', '--recorded', casesFolder, '--json']);

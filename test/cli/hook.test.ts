@@ -146,12 +146,30 @@ describe('the address and the key', () => {
     ],
     ['the address is none', () => problemIn({ TOLLGATE_SIDECAR: 'sidecar', TOLLGATE_KEY: key }), 'must have the form'],
     ['the key is none', () => problemIn({ TOLLGATE_SIDECAR: 'http://127.0.0.1:1', TOLLGATE_KEY: 'a\nb' }), 'TOLLGATE_KEY is not a'],
+    ['the path of the socket is relative', () => problemIn({ TOLLGATE_SIDECAR: 'unix:it', TOLLGATE_KEY: key }), 'must be absolute'],
+    [
+      'nothing is at the path of the socket',
+      () => problemIn({ TOLLGATE_SIDECAR: 'unix:/nowhere/it', TOLLGATE_KEY: key }),
+      'the sidecar at unix:/nowhere/it cannot be reached (ENOENT)',
+    ],
   ])('%s: the call is denied, with the reason', async (_, problem, words) => {
     const err = await problem();
     expect(err).toContain(words);
     expect(err).toContain('the call is denied');
     expect(err).not.toContain(key);
   });
+});
+
+test('a sidecar is asked over its Unix domain socket, also while a call may wait for a person, and its answer is printed', async () => {
+  const started = await startHosts({ agents: [agent({ id: 'other', name: 'other' })] });
+  const path = join(folder(), 'it');
+  await started.app.listen({ path });
+  const env = { TOLLGATE_SIDECAR: `unix:${path}`, TOLLGATE_KEY: key };
+  const input = asked('codex', 'before');
+  const want = recorded.find((one) => JSON.stringify(one.input) === input)?.answers.allow;
+  for (const words of [[], ['--wait-ms', '50000']])
+    expect(await run(['hook', 'codex', ...words], { stdin: input, env })).toEqual({ code: 0, out: want, err: '' });
+  expect(await started.sidecar.entries()).toHaveLength(2);
 });
 
 test('in CI the call counts as a background call', async () => {

@@ -419,6 +419,10 @@ test('--http makes Claude Code send the request itself, with the key of its envi
       ],
     },
   });
+  expect(await hooks('install', 'claude-code', '--http', '--sidecar', 'unix:/run/it')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('remove --http'),
+  });
   expect(await hooks('install', 'codex', '--http')).toMatchObject({ code: 1, err: expect.stringContaining('remove --http') });
 });
 
