@@ -105,6 +105,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     written: pluginTexts.cline,
     notes: [
       'Cline loads plugins when a session starts: start a new one; a decision that takes 2.5 s is a denial',
+      'Cline runs calls without a decision if its plugins take longer than 4 s to load, as on a busy machine: set CLINE_PLUGIN_IMPORT_TIMEOUT_MS=60000 where it starts, and end its process --cline-hub-daemon, which keeps the old limit',
       `Cline calls an MCP tool <server>__<tool>, followed by _ and 8 digits if it changed or shortened the name. It becomes <server>.<tool> ${whereKnown('has that form')}; otherwise the name stays`,
     ],
   }),

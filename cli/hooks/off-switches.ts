@@ -4,6 +4,7 @@
 import type { HostName } from '@tollgate/proto/contract';
 import { isRow } from '../api/answer.ts';
 import { Failure } from '../failure.ts';
+import { whyClineLoadsNone } from './cline-loads.ts';
 import { hostSettings } from './host-settings.ts';
 import { BadSettings, readSettings } from './settings-file.ts';
 import { parseJsonc, valueOf } from './edit-jsonc.ts';
@@ -22,10 +23,10 @@ interface Switches {
   readonly machine: (here: Here) => readonly string[];
   readonly lookAtMachine?: Look;
   /**
-   * Returns the environment variables that switch hooks off. Only the environment of this process is known, and the
-   * host is assumed to have the same.
+   * Returns what in the environment switches hooks off, in words. The host is assumed to have the environment of this
+   * process.
    */
-  readonly environment?: (env: Here['env']) => readonly string[];
+  readonly environment?: (here: Here) => readonly string[] | Promise<readonly string[]>;
 }
 
 /** Returns where hooks are switched off, with the file. Also returns files that could not be read. */
@@ -33,8 +34,7 @@ export async function offSwitches(here: Here, host: HostName): Promise<readonly 
   const { look, lookAtMachine = look, environment } = switchesOf[host];
   const { own, machine } = filesOf(here, host);
   const found = await Promise.all([...own.map((path) => lookInto(path, look)), ...machine.map((path) => lookInto(path, lookAtMachine))]);
-  const set = environment?.(here.env) ?? [];
-  return [...set.map((name) => `${name} in the environment switches hooks off`), ...found.flat()];
+  return [...((await environment?.(here)) ?? []), ...found.flat()];
 }
 
 /** Returns every file from which the host reads settings: of the user and the project, and of the machine. */
@@ -92,6 +92,8 @@ const onPlatform = (here: Here, linux: string, darwin: string, windows: string, 
   return names.map((name) => pathsOf(here).join(folder, name));
 };
 
+const clineData = (here: Here): string => here.env['CLINE_DATA_DIR']?.trim() || pathsOf(here).join(hostSettings.cline.folder(here), 'data');
+
 const disableAll: Off = ['disableAllHooks', true];
 
 const switchesOf: Readonly<Record<HostName, Switches>> = {
@@ -144,13 +146,19 @@ const switchesOf: Readonly<Record<HostName, Switches>> = {
     machine: () => [],
   },
   // OpenCode has a switch only in its environment and on its command line.
-  opencode: { files: () => [], look: () => [], machine: () => [], environment: (env) => (env['OPENCODE_PURE'] ? ['OPENCODE_PURE'] : []) },
+  opencode: {
+    files: () => [],
+    look: () => [],
+    machine: () => [],
+    environment: ({ env }) => (env['OPENCODE_PURE'] ? ['OPENCODE_PURE in the environment switches hooks off'] : []),
+  },
   cline: {
     files: (here) => {
-      const inData = here.env['CLINE_DATA_DIR']?.trim() || pathsOf(here).join(hostSettings.cline.folder(here), 'data');
-      return [here.env['CLINE_GLOBAL_SETTINGS_PATH']?.trim() || pathsOf(here).join(inData, 'settings', 'global-settings.json')];
+      const named = here.env['CLINE_GLOBAL_SETTINGS_PATH']?.trim();
+      return [named || pathsOf(here).join(clineData(here), 'settings', 'global-settings.json')];
     },
     look: (text) => (text.startsWith('//') ? [] : inJson([], ['disabledPlugins'])(text)),
     machine: () => [],
+    environment: (here) => whyClineLoadsNone(here, clineData(here)),
   },
 };
