@@ -19,6 +19,8 @@ export const checkTitles = {
   'sidecar-hangs': 'the sidecar hangs: no call runs',
   'program-gone': 'the program of the hook is gone: no call runs',
   untrusted: 'a hook that was just installed denies',
+  daemon: 'hooks installed after a session deny in the next one, also in another home, whatever that session left running',
+  'late-load': 'the hooks are not loaded in time',
   doctor: '`doctor` tells each of these',
   uninstall: '`uninstall` leaves nothing',
   ask: 'a call that a person approved is made, once',
@@ -101,6 +103,8 @@ export const checks: Readonly<Record<CheckName, (bench: Bench) => Promise<string
       ? found
       : `the call runs until its user has trusted the hook (${bench.driver.trustWords})`;
   },
+  daemon: afterSession,
+  'late-load': lateLoad,
   doctor: doctorTells,
   uninstall: leftBehind,
   ask: deniedThenMade,
@@ -110,6 +114,27 @@ export const checks: Readonly<Record<CheckName, (bench: Bench) => Promise<string
   'doctor-held': doctorHeld,
   'mcp-ask': mcpWaits,
 };
+
+/** A session without hooks may leave a process that serves later ones. It is ended only after the check. */
+async function afterSession(bench: Bench): Promise<string> {
+  await bench.stage.policy(deny);
+  const used = await makeHome(bench);
+  const { told } = await used.turn(`printf %s first > first.txt`);
+  if ((await used.read('first.txt')) !== 'first') return `a call without hooks does not run: ${told}`;
+  await install(used, bench, await bench.stage.program());
+  await bench.driver.trust?.(used);
+  if ((await blocks(used)) !== holds) return 'the call runs in the same home';
+  return (await blocks(await installed(bench))) === holds ? holds : 'the call runs in another home';
+}
+
+async function lateLoad(bench: Bench): Promise<string> {
+  const { stage, driver } = bench;
+  const { lateLoad: late } = driver;
+  if (late === undefined) return 'not run: no such limit is known';
+  await stage.policy(deny);
+  const env: Driver['env'] = (home, model) => ({ ...driver.env(home, model), ...late });
+  return blocks(await installed({ ...bench, driver: { ...driver, env } }));
+}
 
 async function blocks(home: Home): Promise<string> {
   await home.turn(writesNote);

@@ -28,6 +28,8 @@ export interface Driver {
   /** The one of these files that receives our hooks. */
   readonly settingsFile: string;
   readonly env: (home: string, model: string) => Readonly<Record<string, string>>;
+  /** The environment in which it has too little time to load hooks; absent: no such limit is known. */
+  readonly lateLoad?: Readonly<Record<string, string>>;
   /** One turn, all of whose calls the user has approved. */
   readonly turn: (words: string) => readonly string[];
   /** How a user enables a new hook, and in words; absent: it runs without a step. */

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { readArguments } from './arguments.ts';
 import { type CheckName, checks } from './checks.ts';
 import type { Driver } from './driver.ts';
+import { endLeftRunning } from './end-left.ts';
 import { startModel } from './model.ts';
 import { installProgram } from './programs.ts';
 import { type Stage, startStage } from './stage.ts';
@@ -30,6 +31,7 @@ async function runHost(stage: Stage, driver: Driver, names: readonly CheckName[]
     for (const name of names) {
       if (Date.now() > deadline) throw new Error(`${driver.title} has taken longer than ${hostMs / 1_000} s`);
       found.set(name, await checks[name]({ stage, driver, program, model }).then((words) => ({ words }), problemOf));
+      await endLeftRunning(stage.folder, driver.host);
     }
   } catch (error) {
     // A host that cannot be installed has none of its cells.

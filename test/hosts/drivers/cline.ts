@@ -36,6 +36,8 @@ export const cline: Driver = {
   }),
   doorTool: (tool) => `door__${tool}`,
   settingsFile: '.cline/plugins/tollgate.js',
-  env: () => ({ CLINE_TELEMETRY_DISABLED: '1' }),
+  // Without the limit that `hooks install` recommends, a busy machine loads the plugin too late, and calls run.
+  env: () => ({ CLINE_TELEMETRY_DISABLED: '1', CLINE_PLUGIN_IMPORT_TIMEOUT_MS: '60000' }),
+  lateLoad: { CLINE_PLUGIN_IMPORT_TIMEOUT_MS: '1' },
   turn: (words) => ['-P', 'openai-compatible', '-m', 'scripted', '--json', words],
 };
