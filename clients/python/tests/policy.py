@@ -1,0 +1,16 @@
+"""The policy that the tests run under."""
+
+ask = {"permission": "ask", "ask": {"approvers": ["role:admin"]}}
+
+workspace_policy = {
+    "tools": {
+        "github.delete_*": {"api": {"permission": "deny"}},
+        "mail.*": {"api": {"transform": "redact"}},
+        "payments.transfer": {
+            "api": {**ask, "cases": [{"name": "small", "when": "args.amount <= 100", "permission": "allow"}]}
+        },
+        "payments.short": {"api": {"permission": "ask", "ask": {"approvers": ["role:admin"], "waitSeconds": 1}}},
+        "titled": {"api": {"cases": [{"name": "bad", "when": "args.title == 'bad'", "permission": "deny"}]}},
+        "once": {"api": {"rateLimit": 1}},
+    }
+}
