@@ -14,6 +14,7 @@ const documents = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'SECURITY.md',
+  'clients/python/README.md',
   'deploy/README.md',
   'examples/approvals-chat/README.md',
   'examples/policies/README.md',
