@@ -27,13 +27,18 @@ from .policy import workspace_policy
 
 checkout = Path(__file__).resolve().parents[3]
 ready_s = 120
+has_socket = "TOLLGATE_SOCKET" in (checkout / "sidecar/app/config.ts").read_text()
 
 
 @dataclass(frozen=True)
 class World:
-    """`key`: of the member ana, who has the agents. `bob` may answer her approvals."""
+    """
+    `socket`: of the sidecar, if it `has_socket`. `key`: of the member ana, who has the agents. `bob` may answer her
+    approvals.
+    """
 
     sidecar: str
+    socket: str
     key: str
     owner: httpx.Client
     bob: httpx.Client
@@ -146,6 +151,9 @@ def world() -> Generator[World]:
             "TOLLGATE_SPOOL_DIR": str(folder / "sidecar"),
             "TOLLGATE_SIDECAR_PORT": "0",
         }
+        socket = folder / "sidecar.sock"
+        if has_socket:
+            sidecar_env["TOLLGATE_SOCKET"] = str(socket)
         bob = client(new_key("bob", "admin.approvals"))
         key = new_key("ana", "govern")
         sidecar = stack.enter_context(program(["sidecar/bin.js"], sidecar_env, folder / "sidecar.log"))
@@ -153,7 +161,7 @@ def world() -> Generator[World]:
         for _ in attempts(ready_s):
             if httpx.get(f"{address}/readyz", trust_env=False).is_success:
                 break
-        yield World(sidecar=address, key=key, owner=owner, bob=bob)
+        yield World(sidecar=address, socket=f"unix:{socket}", key=key, owner=owner, bob=bob)
 
 
 @pytest.fixture

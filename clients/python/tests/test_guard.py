@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from tollgate_client import Gate, RedactedError, Run, ToolDenied, carry, current_run, guard
+from tollgate_client import Gate, RedactedError, Run, ToolDenied, carry, connect, current_run, guard
 
-from .conftest import World
+from .conftest import World, has_socket
 
 mail = "bob@corp.io"
 mark = "[redacted:email#1]"
@@ -518,3 +518,12 @@ def test_a_user_that_the_key_may_not_act_for_is_denied(gate: Gate) -> None:
 def test_an_input_that_is_too_large_is_denied(run: Run) -> None:
     assert denied(lambda: run.decide("plain", {"text": "x" * 1_100_000})).kind in ("terminal", "unavailable")
     assert run.decide("plain", {"text": "x" * 900_000}).input == {"text": "x" * 900_000}
+
+
+if has_socket:
+
+    def test_the_sidecars_own_socket_serves_threads_and_event_loops(world: World) -> None:
+        with connect(sidecar=world.socket, key=world.key) as gate, gate.run(agent="triage", tier="api") as run:
+            assert run.guard("plain")(one)() == 1
+            assert asyncio.run(run.adecide("mail.send", {"to": mail})).input == {"to": mark}
+            assert denied(lambda: run.decide("github.delete_repo", {})).code == "policy_denied"
