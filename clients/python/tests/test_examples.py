@@ -23,6 +23,11 @@ blocks = [
 ]
 
 
+def test_the_license_of_the_package_is_that_of_the_checkout() -> None:
+    # A link would lead out of the archive.
+    assert (checkout / "clients/python/LICENSE").read_bytes() == (checkout / "LICENSE").read_bytes()
+
+
 def test_both_pages_have_blocks() -> None:
     assert len(blocks) >= 6
 
