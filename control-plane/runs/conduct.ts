@@ -13,7 +13,7 @@ import type { RunEnd, RunRecords } from './records.ts';
 import type { RunParts } from './run-parts.ts';
 import { RunStopped } from './stopped.ts';
 import { systemPrompt } from './system-prompt.ts';
-import { AppError } from '@tollgate/proto/contract';
+import { AppError, type ApprovalAsk } from '@tollgate/proto/contract';
 import { ProviderFailed } from './model.ts';
 import type { Clock } from '@tollgate/sidecar/engine';
 import { awaitedOf, type ResumedRun, type RunWaits, type StoredRun, storedWriter } from './waiting.ts';
@@ -136,7 +136,7 @@ function partsOf(deps: ConductDeps, conducted: ContinuedRun, { conversation, sta
     const stored: StoredRun = {
       ...round,
       ...root,
-      used,
+      used: { ...used, toolCalls: used.toolCalls - attemptsOf(asks) },
       system,
       agentId: agent.id,
       model: agent.model,
@@ -170,6 +170,12 @@ function partsOf(deps: ConductDeps, conducted: ContinuedRun, { conversation, sta
     note: () => deps.records.update(run, { ...progressOf({ governed, conversation }), transcript: conversation.keptSoFar() }),
   };
 }
+
+/**
+ * How many of these questions are counted as attempts of the run now. A call of a run that has made its calls is not counted:
+ * it may only meet an earlier approval.
+ */
+const attemptsOf = (asks: readonly Pick<ApprovalAsk, 'mayCreate'>[]): number => asks.filter(({ mayCreate }) => mayCreate).length;
 
 /** Emits an event. A slow reader delays the run only until the run ends. */
 async function tell(event: RunEvent, emit: ConductedRun['emit'], signal: AbortSignal): Promise<void> {

@@ -96,16 +96,16 @@ export async function playRound(parts: RunParts, { text, toolCalls, finish, offe
  * Continues a round of which calls have waited. Each of them is decided again, by the policy of now. A call whose question
  * has no answer yet waits again.
  */
-export async function resumeRound(parts: RunParts, { stored, approvals }: ResumedRun): Promise<Played> {
+export async function resumeRound(parts: RunParts, { stored, answers }: ResumedRun): Promise<Played> {
   const calls: RoundCall[] = [];
   for (const [at, { callId, alias, tool, input, askDigest }] of stored.calls.entries()) {
-    const approval = approvals[at] ?? null;
-    if (approval !== null && approval.state !== 'pending') {
-      const { approvalId, state, by } = approval;
+    const answered = answers[at] ?? null;
+    if (answered !== null && answered.approval.state !== 'pending') {
+      const { approvalId, state, by } = answered.approval;
       await parts.emit({ kind: 'approval_decided', data: { callId, tool, approvalId, state, by } });
     }
     const read = { asked: { callId, alias }, call: { tool, input, isOwnInput: true }, hint: null };
-    const known = approval === null ? null : { askDigest, approval };
+    const known = answered === null ? null : { askDigest, ...answered };
     const decided = await parts.governed.decide({ ...read.call, trace: parts.trace }, { ...decidingOf(parts), known });
     calls.push(roundCallOf(read, decided));
   }
@@ -116,7 +116,7 @@ const decidingOf = ({ signal, leave }: RunParts): Deciding => ({ signal, beforeC
 
 function roundCallOf(read: AskedRead, decided: GovernedDecision | AskingCall): RoundCall {
   return isAsking(decided)
-    ? { ...read, kind: 'asking', asking: decided, kept: JSON.parse(decided.question.shownInput) }
+    ? { ...read, kind: 'asking', asking: decided, kept: JSON.parse(decided.question.ask.shownInput) }
     : { ...read, kind: 'decided', ...decided };
 }
 
@@ -136,7 +136,7 @@ async function finishRound(parts: RunParts, calls: readonly RoundCall[], after: 
 
 async function waitForAnswers(parts: RunParts, asking: readonly AskingRoundCall[], after: AfterRound): Promise<Played> {
   const { round, seen, after: text } = after;
-  const asks = asking.map((one) => ({ ...one.asking.question, roundId: `${parts.run.id}-${round}` }));
+  const asks = asking.map((one) => ({ ...one.asking.question.ask, roundId: `${parts.run.id}-${round}` }));
   const waiting = asking.map(waitingCallOf);
   const outcome = await parts.wait({ round, seen, after: text, calls: waiting }, asks);
   if (outcome.kind !== 'waits') {
@@ -162,7 +162,8 @@ const waitingCallOf = ({ asked: { callId, alias }, call: { tool, input }, asking
   alias,
   tool,
   input,
-  askDigest: askDigestOf(asking.question),
+  askDigest: askDigestOf(asking.question.ask),
+  isCounted: asking.question.isCounted,
 });
 
 const shownCall = (one: RoundCall) => ({

@@ -21,6 +21,8 @@ export interface WaitingCall {
   readonly input: unknown;
   /** The digest of exactly what was asked. If the call is decided again and asks for something else, this does not match. */
   readonly askDigest: string;
+  /** Whether the call was counted as an attempt of the run when it asked before an earlier wait. */
+  readonly isCounted: boolean;
 }
 
 /** The calls of a round that wait, with what the loop needs to continue after the round. */
@@ -43,55 +45,67 @@ export interface StoredRun extends WaitingRound {
   readonly system: string;
   /** For how long the run has been active, in ms. The time that it waits does not count. */
   readonly activeMs: number;
+  /** Without the attempts of the calls that wait: they are counted when the run is resumed. */
   readonly used: UsedSoFar;
   readonly conversation: SavedConversation;
 }
 
-/** The answers to the questions of a wait, in the order of the calls. Null: the call was not asked for successfully. */
-export type WaitingApprovals = readonly (string | null)[];
+/** The question of a call that waits, as it is stored. */
+export interface StoredQuestion {
+  /** Null: the call was not asked for successfully. */
+  readonly approvalId: string | null;
+  /** Whether asking is an attempt of the run. A question that met an earlier approval is none. */
+  readonly isCounted: boolean;
+}
+
+/** What a call that waited asked, and how it was answered. */
+export interface AnsweredQuestion {
+  readonly approval: ApprovalStatus;
+  readonly isCounted: boolean;
+}
 
 /** A stored run that a control plane has taken, to resume it. */
 export interface ResumedRun {
   readonly stored: StoredRun;
-  readonly approvals: readonly (ApprovalStatus | null)[];
+  /** In the order of the calls. Null: the call was not asked for successfully. */
+  readonly answers: readonly (AnsweredQuestion | null)[];
 }
 
 /**
  * Returns a function that writes the stored run. The large part is written once, before the questions are asked; the
- * function adds what is known only after that.
+ * function adds the answers to them, which are in the order of the calls.
  */
 export function storedWriter(run: StoredRun): {
   readonly bytes: number;
-  readonly text: (ids: WaitingApprovals, newAsks: number) => string;
+  readonly text: (answers: readonly AskResult[]) => string;
 } {
-  const { used, ...rest } = run;
-  const large = JSON.stringify(rest);
+  const { calls } = run;
+  const large = JSON.stringify(run);
+  const questionOf = (answer: AskResult, at: number): StoredQuestion =>
+    answer.kind === 'approval'
+      ? { approvalId: answer.approval.approvalId, isCounted: answer.isNew || calls[at]?.isCounted === true }
+      : { approvalId: null, isCounted: false };
   return {
     bytes: Buffer.byteLength(large),
-    text: (ids, newAsks) => {
-      // A question that met an earlier approval is no attempt.
-      const met = run.calls.length - newAsks;
-      return `${JSON.stringify({ form, ids, used: { ...used, toolCalls: used.toolCalls - met } })}\n${large}`;
-    },
+    text: (answers) => `${JSON.stringify({ form, questions: answers.map(questionOf) })}\n${large}`,
   };
 }
 
 /** Returns the stored run, or null if the text is not one that this release can read. */
-export function parseStored(text: string): { readonly stored: StoredRun; readonly ids: WaitingApprovals } | null {
+export function parseStored(text: string): { readonly stored: StoredRun; readonly questions: readonly StoredQuestion[] } | null {
   const end = text.indexOf('\n');
   const head = jsonOf(text.slice(0, Math.max(0, end)));
   const rest = jsonOf(text.slice(end + 1));
-  if (!isObject(head) || head['form'] !== form || !isObject(rest) || !Array.isArray(rest['calls']) || !Array.isArray(head['ids']))
+  if (!isObject(head) || head['form'] !== form || !isObject(rest) || !Array.isArray(rest['calls']) || !Array.isArray(head['questions']))
     return null;
   const { caller } = rest as unknown as StoredRun;
   const { expiresAt } = caller.credential;
   // It was sealed by a control plane, for exactly this run, so its fields are what `storedWriter` has written.
   const stored = {
     ...rest,
-    used: head['used'],
     caller: { ...caller, credential: { ...caller.credential, expiresAt: expiresAt === null ? null : new Date(expiresAt) } },
   } as unknown as StoredRun;
-  return { stored, ids: head['ids'] as WaitingApprovals };
+  return { stored, questions: head['questions'] as readonly StoredQuestion[] };
 }
 
 function jsonOf(text: string): unknown {

@@ -1,8 +1,10 @@
 // Runs that wait for a person, on a real PostgreSQL, with the books of two control planes.
 import { randomBytes } from 'node:crypto';
+import type { Pool, PoolClient } from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createConversation } from '../../control-plane/runs/conversation.ts';
 import { endAbandonedRuns } from '../../control-plane/runs/operations/liveness/end-abandoned-runs.ts';
+import { createRunBooks } from '../../control-plane/runs/operations/books/run-books.ts';
 import { findHalts } from '../../control-plane/runs/store/run-instances.ts';
 import type { RunRef } from '../../control-plane/runs/rules/run.ts';
 import { RunStopped } from '../../control-plane/runs/stopped.ts';
@@ -19,17 +21,22 @@ let books: Books;
 beforeEach(async () => {
   books = await createBooks();
   await books.pool.query("insert into deployment (epoch, owner_key_hash, created_at) values ('e1', '', now())");
+  await addMembers(books.workspaceId);
+});
+afterEach(() => books.close());
+
+/** A member, and an admin that may answer. */
+async function addMembers(workspaceId: number): Promise<void> {
   for (const [uid, role] of [
     ['ann', 'member'],
     ['bob', 'admin'],
   ])
     await books.pool.query('insert into member (workspace_id, uid, email, role, created_at) values ($1, $2, $2, $3, now())', [
-      books.workspaceId,
+      workspaceId,
       uid,
       role,
     ]);
-});
-afterEach(() => books.close());
+}
 
 const progress = { rounds: 1, toolCalls: 1, promptTokens: 10, completionTokens: 20 };
 
@@ -42,12 +49,19 @@ function storedRun(amounts: readonly number[], more: Partial<StoredRun> = {}): S
     model: 'demo/echo',
     system: 'be good',
     activeMs: 1_234,
-    used: { toolCalls: 1 + amounts.length, toolRounds: 1, spentCents: 2.5, stopped: null, allowed: 1, rounds: 1, highestMark: 3 },
+    used: { toolCalls: 1, toolRounds: 1, spentCents: 2.5, stopped: null, allowed: 1, rounds: 1, highestMark: 3 },
     conversation: createConversation().save(),
     round: 1,
     seen: ['call-1'],
     after: null,
-    calls: amounts.map((amount) => ({ callId: `call-${amount}`, alias: 'pay', tool: 'pay', input: { amount }, askDigest: 'd' })),
+    calls: amounts.map((amount) => ({
+      callId: `call-${amount}`,
+      alias: 'pay',
+      tool: 'pay',
+      input: { amount },
+      askDigest: 'd',
+      isCounted: false,
+    })),
     ...more,
   };
 }
@@ -104,9 +118,13 @@ test('calls of one round are one question, and the stored run has their approval
   await setState(ids[1] ?? '', 'denied');
   const [due] = await dueAt();
   const taken = await books.two.take(due ?? expect.fail('the run is not due'));
+  expect(taken?.stored).toMatchObject({ activeMs: 1_234, used: { toolCalls: 1, spentCents: 2.5, highestMark: 3 }, seen: ['call-1'] });
   // The third call met the approval of the first, so it was no attempt.
-  expect(taken?.stored).toMatchObject({ activeMs: 1_234, used: { toolCalls: 3, spentCents: 2.5, highestMark: 3 }, seen: ['call-1'] });
-  expect(taken?.approvals.map((one) => one?.state)).toEqual(['pending', 'denied', 'pending']);
+  expect(taken?.answers.map((one) => [one?.approval.state, one?.isCounted])).toEqual([
+    ['pending', true],
+    ['denied', true],
+    ['pending', false],
+  ]);
 });
 
 test('what is stored is sealed: the conversation is not in the database', async () => {
@@ -195,7 +213,7 @@ test('a run is due when time has ended its question, when its approval is gone, 
   await expectDue(true);
   await books.pool.query('delete from approval where id = $1', [id]);
   const [due] = await dueAt();
-  expect((await books.one.take(due ?? expect.fail('the run is not due')))?.approvals).toMatchObject([{ state: 'expired' }]);
+  expect((await books.one.take(due ?? expect.fail('the run is not due')))?.answers).toMatchObject([{ approval: { state: 'expired' } }]);
 });
 
 test('while a client reads the events of a run at a live control plane, no other one resumes it', async () => {
@@ -257,3 +275,34 @@ test('a waiting run is deleted with its workspace, and nothing takes it', async 
   expect(await books.one.take({ ...due, id: makeId(randomBytes) })).toBeNull();
   expect(await books.one.take(due)).toBeNull();
 });
+
+test('a commit whose answer was lost: the run waits, and its caller is told for which approvals', async () => {
+  const lossy = poolThatLosesCommits(books.pool);
+  const { records } = createRunBooks({ ...books.deps, pool: lossy.pool }, 'plane-0', { triesAfterMs: [0] });
+  const run = books.newRun();
+  await records.begin(run);
+  lossy.loseNext();
+  const ids = idsOf(await records.wait(run, waitFor(run, [1, 2])));
+  const { rows } = await books.pool.query<{ id: string }>('select id from approval order by shown_input');
+  expect(ids).toEqual(rows.map(({ id }) => id));
+  expect(await statusOf(run)).toBe('waiting');
+});
+
+/** After `loseNext`, the next commit is made, and then the connection is lost. */
+function poolThatLosesCommits(pool: Pool): { readonly pool: Pool; readonly loseNext: () => void } {
+  let isLost = false;
+  const losing = (client: PoolClient): PoolClient => {
+    const query = client.query.bind(client) as (...asked: readonly unknown[]) => Promise<unknown>;
+    return Object.assign(client, {
+      query: async (...asked: readonly unknown[]): Promise<unknown> => {
+        const answer = await query(...asked);
+        if (!isLost || asked[0] !== 'commit') return answer;
+        isLost = false;
+        throw new Error('Connection terminated unexpectedly');
+      },
+    });
+  };
+  const connect = async (): Promise<PoolClient> => losing(await pool.connect());
+  const query = pool.query.bind(pool);
+  return { pool: { connect, query } as unknown as Pool, loseNext: () => void (isLost = true) };
+}

@@ -7,6 +7,8 @@ import type { Approvals, AskedAnswer } from '@tollgate/sidecar/engine';
 /** A question of a call that waits until `answer` is called. */
 export interface Question {
   readonly ask: ApprovalAsk;
+  /** Whether the call was counted as an attempt of the run when it asked the same before the run waited. */
+  readonly isCounted: boolean;
   readonly answer: (answer: AskedAnswer) => void;
 }
 
@@ -14,6 +16,8 @@ export interface Question {
 export interface KnownAnswer {
   readonly askDigest: string;
   readonly approval: ApprovalStatus;
+  /** Whether that question was an attempt of the run. */
+  readonly isCounted: boolean;
 }
 
 /** The digest of everything that an approval is bound to. */
@@ -34,17 +38,19 @@ export function createCallApprovals({ real, known: answer, beforeClaim, asked }:
   let known = answer;
   return {
     ask: (ask, holding) => {
-      const earlier = known;
+      const earlier = known?.askDigest === askDigestOf(ask) ? known : null;
       known = null;
-      if (earlier !== null && earlier.approval.state !== 'pending' && earlier.askDigest === askDigestOf(ask)) {
-        holding.onAsked?.(false);
+      const isCounted = earlier?.isCounted ?? false;
+      if (earlier !== null && earlier.approval.state !== 'pending') {
+        holding.onAsked?.(isCounted);
         return Promise.resolve({ kind: 'approval', approval: earlier.approval, isNew: false });
       }
       return new Promise((done) =>
         asked({
           ask,
+          isCounted,
           answer: (given) => {
-            holding.onAsked?.(given.kind === 'approval' && given.isNew);
+            holding.onAsked?.(isCounted || (given.kind === 'approval' && given.isNew));
             done(given);
           },
         }),

@@ -42,7 +42,7 @@ export interface GovernedDecision {
 
 /** A call that asks a person. It is decided when its question is answered, and it may then ask another one. */
 export interface AskingCall {
-  readonly question: Question['ask'];
+  readonly question: Pick<Question, 'ask' | 'isCounted'>;
   answer(answer: AskedAnswer): Promise<GovernedDecision | AskingCall>;
 }
 
@@ -220,7 +220,7 @@ function untilAsking(decide: (asked: (question: Question) => void) => Promise<Go
   let ask: (question: Question) => void = () => undefined;
   const untilNext = (deciding: Promise<GovernedDecision>): Promise<GovernedDecision | AskingCall> =>
     new Promise((settle, fail) => {
-      ask = ({ ask: question, answer }) =>
+      ask = ({ answer, ...question }) =>
         settle({
           question,
           answer: (given) => {

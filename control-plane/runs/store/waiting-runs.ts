@@ -29,14 +29,17 @@ export async function putWait(db: Queryable, { workspaceId, id }: RunRef, wait: 
   );
 }
 
-/** Whether this wait is stored. A later wait of the run, or its end, has replaced it. */
-export async function hasWait(db: Queryable, { workspaceId, id }: RunRef, waitId: string): Promise<boolean> {
-  const { rows } = await db.query('select 1 from run_wait where workspace_id = $1 and run_id = $2 and wait_id = $3', [
-    workspaceId,
-    id,
-    waitId,
-  ]);
-  return rows.length > 0;
+/** Returns what is stored for this wait. Null: a later wait of the run, or its end, has replaced it. */
+export async function findWait(
+  db: Queryable,
+  { workspaceId, id }: RunRef,
+  waitId: string,
+): Promise<{ readonly sealed: Uint8Array | null } | null> {
+  const { rows } = await db.query<{ sealed: Buffer | null }>(
+    'select sealed from run_wait where workspace_id = $1 and run_id = $2 and wait_id = $3',
+    [workspaceId, id, waitId],
+  );
+  return rows[0] ?? null;
 }
 
 /** Removes the stored conversation of a resumed run: the run continues, so it cannot be resumed from there again. */

@@ -5,15 +5,17 @@ import type { ApprovalAsk, AskResult } from '@tollgate/proto/contract';
 import type { OperationDeps } from '../../../access/operation.ts';
 import { askWithin, countAsk } from '../../../approvals/operations/ask.ts';
 import { localAsker } from '../../../approvals/operations/asker.ts';
+import type { ApprovalKeys } from '../../../approvals/operations/secrets.ts';
 import { byTime, lockApprovals, recordStep } from '../../../approvals/store/approvals.ts';
 import { cleanJson } from '../../../base/clean-json.ts';
 import { inTransaction } from '../../../database/transaction.ts';
 import type { RunRef } from '../../rules/run.ts';
 import { RunStopped } from '../../stopped.ts';
 import type { RunOwner } from '../../store/runs.ts';
-import { deleteWait, eraseWait, hasWait, putWait } from '../../store/waiting-runs.ts';
+import { deleteWait, eraseWait, findWait, putWait } from '../../store/waiting-runs.ts';
 import { storedBytesMax, type Wait, type WaitOutcome } from '../../waiting.ts';
 import { lockToEnd, settleAll } from '../books/settle.ts';
+import { answersTo, openStored, placeOfRun } from './stored-answers.ts';
 
 export type WaitDeps = Pick<OperationDeps, 'pool' | 'random' | 'approvals'>;
 
@@ -33,9 +35,6 @@ export interface NewWait extends HeldRun {
   readonly costs: ReadonlyMap<string, number>;
 }
 
-/** The place to which a stored conversation is bound. */
-export const placeOfRun = ({ workspaceId, id }: RunRef): string => `run ${workspaceId} ${id}`;
-
 const tooLarge = (bytes: number): WaitOutcome => ({
   kind: 'impossible',
   why: `the run cannot wait for a person: its conversation has ${bytes} bytes, and at most ${storedBytesMax} are stored`,
@@ -50,9 +49,9 @@ export async function recordWaiting(deps: WaitDeps, wanted: NewWait): Promise<Wa
   const asker = localAsker(wanted.run.workspaceId);
   const ask = (client: pg.PoolClient, one: ApprovalAsk) => askWithin({ deps, client, asker, ask: one, keys });
   const { outcome, asked } = await inTransaction(deps.pool, async (client) => {
-    const { run, owner, waitId } = wanted;
-    if (await hasWait(client, run, waitId)) return { outcome: null, asked: [] };
-    if (!(await lockToEnd(client, run, owner, wanted.generation))) throw new RunStopped('ended');
+    const { run, owner } = wanted;
+    // Only after the lock it is certain whether an earlier try, whose answer was lost, has stored the run.
+    if (!(await lockToEnd(client, run, owner, wanted.generation))) return { outcome: await storedBefore(client, keys, wanted), asked: [] };
     const results: Awaited<ReturnType<typeof ask>>[] = [];
     for (const one of asks) results.push(await ask(client, one));
     const answers = results.map(({ result }) => result);
@@ -61,12 +60,26 @@ export async function recordWaiting(deps: WaitDeps, wanted: NewWait): Promise<Wa
     return { outcome: { kind: 'waits', answers } as const, asked: results };
   });
   for (const one of asked) countAsk(metrics, one);
-  // An earlier try has stored the run, and its answer was lost. Its questions are found again by the process that resumes it.
-  return outcome ?? { kind: 'waits', answers: [] };
+  return outcome;
 }
 
+/** Returns what an earlier try has stored. Throws `RunStopped` if none has: the run was ended by another process. */
+async function storedBefore(client: pg.PoolClient, keys: ApprovalKeys, { run, waitId }: NewWait): Promise<WaitOutcome> {
+  const found = await findWait(client, run, waitId);
+  if (found === null) throw new RunStopped('ended');
+  const opened = openStored(keys, run, found.sealed);
+  // Another process has resumed the run and made a call since, so nothing is left to show.
+  if ('problem' in opened) return { kind: 'waits', answers: [] };
+  const answers = await answersTo(client, run.workspaceId, opened.questions);
+  return {
+    kind: 'waits',
+    answers: answers.map((answer) => (answer === null ? unasked : { kind: 'approval', isNew: answer.isCounted, ...answer })),
+  };
+}
+
+const unasked: AskResult = { kind: 'refused', code: null, words: 'no one was asked', retryAfterMs: null };
+
 const isPending = (answer: AskResult): boolean => answer.kind === 'approval' && answer.approval.state === 'pending';
-const idOf = (answer: AskResult): string | null => (answer.kind === 'approval' ? answer.approval.approvalId : null);
 
 interface Asked {
   readonly answers: readonly AskResult[];
@@ -80,10 +93,8 @@ async function store(
 ): Promise<void> {
   // The money of model calls is not held while the run waits.
   await settleAll(client, run, owner, costs);
-  const ids = answers.map(idOf);
-  const newAsks = answers.filter((answer) => answer.kind === 'approval' && answer.isNew).length;
-  const sealed = seal(wait.write.text(ids, newAsks));
-  const approvalIds = [...new Set(ids.flatMap((id) => id ?? []))];
+  const sealed = seal(wait.write.text(answers));
+  const approvalIds = [...new Set(answers.flatMap((answer) => (answer.kind === 'approval' ? answer.approval.approvalId : [])))];
   const reader = wait.isRead ? instance : null;
   const transcript = cleanJson(wait.transcript, new Set());
   await putWait(client, run, { waitId, approvalIds, reader, sealed }, { ...wait.progress, transcript });

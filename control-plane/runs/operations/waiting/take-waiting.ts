@@ -1,17 +1,14 @@
 // Takes a run that has waited for persons, to resume it in this process. Taking it raises its generation in the transaction
 // that locks it, so it is resumed once, and a process that resumed it before cannot write any more.
-import type { ApprovalStatus } from '@tollgate/proto/contract';
-import { statusOf, unknownStatus } from '../../../approvals/rules/approval.ts';
-import { findApproval, readTime } from '../../../approvals/store/approvals.ts';
-import { inTransaction, type Queryable } from '../../../database/transaction.ts';
+import { inTransaction } from '../../../database/transaction.ts';
 import type { OperationDeps } from '../../../access/operation.ts';
 import { type RunRef, nothingKnown } from '../../rules/run.ts';
 import type { TakenRun } from '../../runner.ts';
 import { findRunOwner } from '../../store/runs.ts';
 import { type DueRun, takeDue } from '../../store/waiting-runs.ts';
-import { parseStored, type WaitingApprovals } from '../../waiting.ts';
 import { endOnce } from '../books/record-end.ts';
-import { placeOfRun, type WaitDeps } from './record-waiting.ts';
+import type { WaitDeps } from './record-waiting.ts';
+import { answersTo, openStored } from './stored-answers.ts';
 
 type TakeDeps = WaitDeps & Pick<OperationDeps, 'clock'>;
 
@@ -43,23 +40,8 @@ export async function takeWaiting(
       return null;
     }
     held(generation);
-    const text = sealed === null ? null : keys.openAt(placeOfRun(run), sealed);
-    if (text === null) return { problem: unopened };
-    const parsed = parseStored(text);
-    if (parsed === null) return { problem: unread };
-    return { run, slug, revision, stored: parsed.stored, approvals: await statusesOf(client, workspaceId, parsed.ids) };
+    const opened = openStored(keys, run, sealed);
+    if ('problem' in opened) return opened;
+    return { run, slug, revision, stored: opened.stored, answers: await answersTo(client, workspaceId, opened.questions) };
   });
-}
-
-const unopened = 'the run waited for a person, and its stored conversation cannot be decrypted: it was changed, or the secret was';
-const unread = 'the run waited for a person, and its stored conversation has a form that this release cannot read';
-
-async function statusesOf(db: Queryable, workspaceId: number, ids: WaitingApprovals): Promise<readonly (ApprovalStatus | null)[]> {
-  const statuses: (ApprovalStatus | null)[] = [];
-  for (const id of ids) {
-    const approval = id === null ? null : await findApproval(db, { workspaceId, id });
-    if (id !== null && approval === null) statuses.push(unknownStatus(id));
-    else statuses.push(approval === null ? null : statusOf(approval, await readTime(db)));
-  }
-  return statuses;
 }
