@@ -15,7 +15,7 @@ import { createHookHost } from '../hooks/operations/hook-host.ts';
 import type { OperationDeps } from '../access/operation.ts';
 import type { Ledger } from '../quota/operations/ledger.ts';
 import { requireDay } from '../runs/operations/books/require-day.ts';
-import { createRunBooks, type RunBooks } from '../runs/operations/books/run-books.ts';
+import { createRunBooks } from '../runs/operations/books/run-books.ts';
 import { startHeartbeat } from '../runs/operations/liveness/heartbeat.ts';
 import { endAbandonedRuns } from '../runs/operations/liveness/end-abandoned-runs.ts';
 import { takeOverRuns } from '../runs/operations/liveness/take-over-runs.ts';
@@ -27,7 +27,7 @@ import { createSeats } from '../base/turns.ts';
 import type { Publisher } from '../publish/publisher.ts';
 import { createGovernor, type GovernorDeps } from '../runs/governance/governor.ts';
 import { exportGovernor } from '../runs/governance/metrics.ts';
-import { type CountedModel, createRunCounts, type RunCounts } from '../runs/metrics.ts';
+import { type CountedModel, createRunCounts } from '../runs/metrics.ts';
 import type { Models } from '../runs/model.ts';
 import { createRefusalCounts } from '../runs/refused-money.ts';
 import { belowBounds, createRunner, type Runner } from '../runs/runner.ts';
@@ -149,6 +149,7 @@ export async function wireRuns(
     money: countRefusals(countSpend(books.money)),
     admit: countRefusedDays((caller, least) => requireDay(deps, caller, least)),
     decided,
+    resumed: countResumed,
     seatsBelow: createSeats(belowBounds),
     watch: (run, halt) => heartbeat.watch(run, halt),
     governor,
@@ -168,20 +169,10 @@ export async function wireRuns(
   const hooks = createHookHost({ ...deps, governor, requestsPerSecond, decided, lost });
   undo.push(() => hooks.close());
   const seats = createSeats<number>({ each: atOnce });
-  const resuming = startResuming({ ...deps, books: countingTaken(books, countResumed), runner, seats, instance: heartbeat.instance });
+  const resuming = startResuming({ ...deps, books, runner, seats, instance: heartbeat.instance });
   undo.push(() => resuming.close());
   return { startRun: createStartRun(runner, { atOnce, seats }), hooks, runner, answerHeld: () => governor.drain() };
 }
-
-/** Counts each run that is taken to be resumed. */
-const countingTaken = (books: RunBooks, count: RunCounts['countResumed']): Pick<RunBooks, 'take' | 'fail'> => ({
-  take: async (due) => {
-    const taken = await books.take(due);
-    if (taken !== null) count(taken);
-    return taken;
-  },
-  fail: (run, error) => books.fail(run, error),
-});
 
 function countedModel(catalogue: Pick<ModelCatalogue, 'find'>, name: string): CountedModel | null {
   const found = catalogue.find(name);

@@ -24,6 +24,8 @@ export const belowBounds = { each: 64, all: 1_000 } as const;
 export interface RunnerDeps extends Omit<ConductDeps, 'models'>, Omit<BeginDeps, 'models' | 'records'> {
   readonly governor: Pick<Governor, 'lease'>;
   readonly models: Models;
+  /** Called with each run that continues in this process. */
+  readonly resumed?: (taken: Pick<TakenRun, 'run' | 'stored'>) => void;
   /** The places for runs below other runs. `take` reserves one for a conversation. `belowBounds` gives their number. */
   readonly seatsBelow: {
     take(conversationId: string): { readonly leave: () => void } | { readonly taken: 'by the key' | 'by all' };
@@ -50,9 +52,10 @@ export interface Runner {
   start(actor: Actor, ask: AgentAsk, sink: EventSink): Promise<StartedRun>;
   /**
    * Continues a run that has waited. Resolves when the run has ended or waits again. Rejects with `AppError`: of the run, or
-   * because it could not continue. `fail` is called in the second case.
+   * because it could not continue. In the second case, `notResumed` is called with the reason. It says whether the run has
+   * ended or waits again.
    */
-  resume(taken: TakenRun, fail: (error: AppError) => Promise<void>): Promise<RunResult | RunWaits>;
+  resume(taken: TakenRun, notResumed: (error: unknown) => Promise<'ended' | 'waits'>): Promise<RunResult | RunWaits>;
   /** The runs that wait and whose events a client of this process reads. */
   followed(): readonly RunRef[];
   /** Ends the stream of a client whose run waits: it must read the run instead. `why`: in words. */
@@ -113,7 +116,7 @@ class ProcessRunner implements Runner {
   }
 
   async start(actor: Actor, ask: AgentAsk, sink: EventSink): Promise<StartedRun> {
-    if (this.#draining) throw new AppError({ code: 'unavailable', publicMessage: 'this control plane is stopping', retryAfterSeconds: 5 });
+    if (this.#draining) throw stopping();
     const lease = await this.#deps.governor.lease(actor);
     try {
       const begun = await this.#beginRun.root(actor, ask, lease.sidecar);
@@ -131,7 +134,8 @@ class ProcessRunner implements Runner {
     }
   }
 
-  async resume({ run, slug, revision, ...resumed }: TakenRun, fail: (error: AppError) => Promise<void>): Promise<RunResult | RunWaits> {
+  async resume(taken: TakenRun, notResumed: (error: unknown) => Promise<'ended' | 'waits'>): Promise<RunResult | RunWaits> {
+    const { run, slug, revision, ...resumed } = taken;
     const key = runKey(run);
     const follower = this.#followers.get(key);
     const emit = follower?.emit ?? (() => Promise.resolve());
@@ -139,15 +143,22 @@ class ProcessRunner implements Runner {
     let begun: RunBeginning;
     let lease: Awaited<ReturnType<RunnerDeps['governor']['lease']>> | null = null;
     try {
+      if (this.#draining) throw stopping();
       lease = await this.#deps.governor.lease({ workspaceId: run.workspaceId, slug, revision });
       begun = await this.#beginRun.resumed(run, resumed.stored, lease.sidecar);
+      // From the next step on, `close` waits for the run. Before, it does not.
+      if (this.#draining) {
+        await begun.workbench.close();
+        throw stopping();
+      }
     } catch (error) {
       lease?.release();
       const failure = AppError.from(error);
-      await fail(failure).finally(() => this.#active.delete(key));
-      this.unfollow(run, failure.publicMessage);
+      const outcome = await notResumed(error).finally(() => this.#active.delete(key));
+      if (outcome === 'ended') this.unfollow(run, failure.publicMessage);
       throw failure;
     }
+    this.#deps.resumed?.(taken);
     const leased = lease;
     const said = { input: '', context: {}, emit, isRead: follower !== undefined };
     const playing = this.#track(begun.node, conduct(this.#deps, { ...begun, ...said }, resumed)).finally(() => leased.release());
@@ -262,5 +273,8 @@ class ProcessRunner implements Runner {
     return tracked;
   }
 }
+
+const stopping = (): AppError =>
+  new AppError({ code: 'unavailable', publicMessage: 'this control plane is stopping', retryAfterSeconds: 5 });
 
 const failed = (words: string): ToolResult => ({ output: words, isError: true });

@@ -1,10 +1,13 @@
 // Runs that wait for a person, on a real PostgreSQL, with the books of two control planes.
 import { randomBytes } from 'node:crypto';
+import { AppError } from '@tollgate/proto/contract';
 import type { Pool, PoolClient } from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createSeats } from '../../control-plane/base/turns.ts';
 import { createConversation } from '../../control-plane/runs/conversation.ts';
 import { endAbandonedRuns } from '../../control-plane/runs/operations/liveness/end-abandoned-runs.ts';
 import { createRunBooks } from '../../control-plane/runs/operations/books/run-books.ts';
+import { startResuming } from '../../control-plane/runs/operations/waiting/resume-waiting.ts';
 import { findHalts } from '../../control-plane/runs/store/run-instances.ts';
 import type { RunRef } from '../../control-plane/runs/rules/run.ts';
 import { RunStopped } from '../../control-plane/runs/stopped.ts';
@@ -15,6 +18,7 @@ import { renewEpoch } from '../../control-plane/database/operations/renew-epoch.
 import { makeId } from '../../control-plane/access/rules/key.ts';
 import { askOf, callOf, digestOf } from '../support/approvals.ts';
 import { type Books, cent, completed, createBooks } from '../support/run-books.ts';
+import { noApprovals } from '../support/no-approvals.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 let books: Books;
@@ -287,6 +291,58 @@ test('a commit whose answer was lost: the run waits, and its caller is told for 
   expect(ids).toEqual(rows.map(({ id }) => id));
   expect(await statusOf(run)).toBe('waiting');
 });
+
+test('a taken run that is given back waits again, and another control plane takes it', async () => {
+  const { run, due } = await approvedRun();
+  await books.one.take(due);
+  await books.one.giveBack(run);
+  expect(books.one.holds(run)).toBe(false);
+  expect(await statusOf(run)).toBe('waiting');
+  expect(await books.two.take(due)).not.toBeNull();
+  // The first one has no say any more.
+  await books.one.giveBack(run);
+  expect(await statusOf(run)).toBe('running');
+});
+
+test.each([
+  ['the policy has not arrived yet', new AppError({ code: 'unavailable', publicMessage: 'not yet' }), 'waiting', null],
+  ['the database is not available', new Error('Connection terminated unexpectedly'), 'waiting', null],
+  ['its agent was deleted', new AppError({ code: 'not_found', publicMessage: 'no such agent' }), 'failed', 'no such agent'],
+])('a run that cannot be resumed because %s', async (_why, reason, status, error) => {
+  const { run } = await approvedRun();
+  const outcomes: string[] = [];
+  const runner = {
+    isDraining: false,
+    isActive: () => false,
+    followed: () => [],
+    unfollow: () => undefined,
+    resume: async (_taken: unknown, notResumed: (error: unknown) => Promise<string>) => {
+      outcomes.push(await notResumed(reason));
+      throw reason;
+    },
+  };
+  const { changes } = noApprovals;
+  const resuming = startResuming(
+    {
+      pool: books.pool,
+      approvals: { changes },
+      books: books.one,
+      runner,
+      seats: createSeats({ each: 1 }),
+      instance: 'plane-0',
+      log: silentLog,
+    },
+    longestMs,
+  );
+  await resuming.look();
+  await vi.waitFor(() => expect(outcomes).toEqual([status === 'waiting' ? 'waits' : 'ended']));
+  await resuming.close();
+  expect(await books.row(run)).toMatchObject({ status, error });
+  expect(books.one.holds(run)).toBe(false);
+});
+
+/** No timer of the test is as long. */
+const longestMs = 2 ** 31 - 1;
 
 /** After `loseNext`, the next commit is made, and then the connection is lost. */
 function poolThatLosesCommits(pool: Pool): { readonly pool: Pool; readonly loseNext: () => void } {

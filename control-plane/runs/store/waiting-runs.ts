@@ -141,16 +141,19 @@ export async function releaseReader(db: Queryable, instance: string): Promise<vo
   await db.query('update run_wait set reader = null where reader = $1', [instance]);
 }
 
-/** Of these runs, those that no longer wait. */
-export async function listNotWaiting(db: Queryable, runs: readonly RunRef[]): Promise<readonly RunRef[]> {
+/** Of these runs, those that no longer wait. `isRunning`: another instance has resumed it. Otherwise it has ended. */
+export async function listNotWaiting(
+  db: Queryable,
+  runs: readonly RunRef[],
+): Promise<readonly (RunRef & { readonly isRunning: boolean })[]> {
   if (runs.length === 0) return [];
-  const { rows } = await db.query<{ workspace_id: string; id: string }>(
-    `select asked.workspace_id, asked.id from unnest($1::bigint[], $2::text[]) as asked(workspace_id, id)
+  const { rows } = await db.query<{ workspace_id: string; id: string; running: boolean }>(
+    `select asked.workspace_id, asked.id, coalesce(run.status = 'running', false) as running from unnest($1::bigint[], $2::text[]) as asked(workspace_id, id)
      left join run on run.workspace_id = asked.workspace_id and run.id = asked.id
      where run.id is null or run.status <> 'waiting'`,
     [runs.map(({ workspaceId }) => workspaceId), runs.map(({ id }) => id)],
   );
-  return rows.map((row) => ({ workspaceId: Number(row.workspace_id), id: row.id }));
+  return rows.map((row) => ({ workspaceId: Number(row.workspace_id), id: row.id, isRunning: row.running }));
 }
 
 /**

@@ -20,7 +20,7 @@ import { RunStopped } from '../../stopped.ts';
 import type { DueRun } from '../../store/waiting-runs.ts';
 import type { TakenRun } from '../../runner.ts';
 import type { Wait, WaitOutcome } from '../../waiting.ts';
-import { recordLeft, recordWaiting } from '../waiting/record-waiting.ts';
+import { recordLeft, recordWaiting, recordWaitsAgain } from '../waiting/record-waiting.ts';
 import { takeWaiting } from '../waiting/take-waiting.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { recordBegin } from './record-begin.ts';
@@ -38,6 +38,8 @@ export interface RunBooks {
   take(due: DueRun): Promise<TakenRun | null>;
   /** Ends a taken run that cannot be resumed. `error`: why, in words for the caller. */
   fail(run: RunRef, error: string): Promise<void>;
+  /** Lets a taken run wait again that has done nothing. If the database is not available, it does so later. */
+  giveBack(run: RunRef): Promise<void>;
   /** Call when no run is active. It tries once more to record what could not be recorded. */
   close(): Promise<void>;
 }
@@ -82,6 +84,7 @@ export function createRunBooks(deps: BookDeps, instance: string, { triesAfterMs,
     holds: (run) => books.holds(run),
     take: (due) => books.take(due),
     fail: (run, error) => books.fail(run, error),
+    giveBack: (run) => books.giveBack(run),
     close: () => books.close(),
   };
 }
@@ -190,6 +193,22 @@ class DatabaseBooks implements Money, RunRecords {
         ),
       );
     } finally {
+      this.#held.delete(key);
+    }
+  }
+
+  async giveBack(run: RunRef): Promise<void> {
+    const key = runKey(run);
+    const generation = this.#generationOf(run);
+    try {
+      await this.#untilClosed(
+        this.#retrying(
+          () => this.#inTurn(run, (owner) => recordWaitsAgain(this.#deps, { run, owner, generation }), undefined),
+          this.#closing.signal,
+        ),
+      );
+    } finally {
+      // If it could not be recorded, `end-abandoned-runs.ts` finds the run and lets it wait again.
       this.#held.delete(key);
     }
   }

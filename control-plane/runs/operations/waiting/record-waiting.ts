@@ -12,7 +12,7 @@ import { inTransaction } from '../../../database/transaction.ts';
 import type { RunRef } from '../../rules/run.ts';
 import { RunStopped } from '../../stopped.ts';
 import type { RunOwner } from '../../store/runs.ts';
-import { deleteWait, eraseWait, findWait, putWait } from '../../store/waiting-runs.ts';
+import { deleteWait, eraseWait, findWait, putWait, waitAgain } from '../../store/waiting-runs.ts';
 import { storedBytesMax, type Wait, type WaitOutcome } from '../../waiting.ts';
 import { lockToEnd, settleAll } from '../books/settle.ts';
 import { answersTo, openStored, placeOfRun } from './stored-answers.ts';
@@ -105,6 +105,13 @@ export function recordLeft({ pool }: Pick<WaitDeps, 'pool'>, { run, owner, gener
   return inTransaction(pool, async (client) => {
     if (!(await lockToEnd(client, run, owner, generation))) throw new RunStopped('ended');
     await eraseWait(client, run);
+  });
+}
+
+/** Lets a run wait again that was resumed and has done nothing since. Does nothing if it is not running at this generation. */
+export function recordWaitsAgain({ pool }: Pick<WaitDeps, 'pool'>, { run, owner, generation }: HeldRun): Promise<void> {
+  return inTransaction(pool, async (client) => {
+    if (await lockToEnd(client, run, owner, generation)) await waitAgain(client, run);
   });
 }
 

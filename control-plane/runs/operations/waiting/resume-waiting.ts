@@ -2,17 +2,19 @@
 // changed. A run whose question was answered, that was cancelled or whose workspace is frozen is taken by one of them.
 //
 // States: looking, and closed (final): no further run is taken.
+import { AppError } from '@tollgate/proto/contract';
 import { loggable } from '../../../base/loggable.ts';
 import type { Seats } from '../../../base/turns.ts';
+import { isUnavailable } from '../../../base/unavailable.ts';
 import type { OperationDeps } from '../../../access/operation.ts';
-import { silenceMs } from '../../rules/run.ts';
+import { type RunRef, silenceMs } from '../../rules/run.ts';
 import { type Runner, waitsElsewhere } from '../../runner.ts';
 import { type DueRun, listDue, listNotWaiting, releaseReader } from '../../store/waiting-runs.ts';
 import type { RunBooks } from '../books/run-books.ts';
 
 interface ResumeDeps extends Pick<OperationDeps, 'pool'> {
   readonly approvals: Pick<OperationDeps['approvals'], 'changes'>;
-  readonly books: Pick<RunBooks, 'take' | 'fail'>;
+  readonly books: Pick<RunBooks, 'take' | 'fail' | 'giveBack'>;
   readonly runner: Pick<Runner, 'resume' | 'followed' | 'unfollow' | 'isActive' | 'isDraining'>;
   /** The places for root runs, by workspace. */
   readonly seats: Seats<number>;
@@ -27,6 +29,9 @@ export interface Resuming {
   close(): Promise<void>;
 }
 
+/** The last event of a client whose run was cancelled while it waited, or could not be read. */
+const endedWaiting = 'the run was ended while it waited for a person; read it at /api/v1/runs/';
+
 const standardLookMs = 1_000;
 /** The maximum number of runs that one look finds. */
 const dueMax = 200;
@@ -34,12 +39,12 @@ const dueMax = 200;
 export function startResuming(deps: ResumeDeps, lookMs = standardLookMs): Resuming {
   const resuming = new RunResuming(deps);
   const timer = setInterval(() => void resuming.look(), lookMs);
-  const unhear = deps.approvals.changes.onChange(() => void resuming.look());
+  const unsubscribe = deps.approvals.changes.onChange(() => void resuming.look());
   return {
     look: () => resuming.look(),
     close: async () => {
       clearInterval(timer);
-      unhear();
+      unsubscribe();
       await resuming.close();
     },
   };
@@ -80,12 +85,14 @@ class RunResuming {
   async #lookOnce(): Promise<void> {
     const { pool, instance, runner } = this.#deps;
     for (const due of await listDue(pool, instance, silenceMs, dueMax)) if (!this.#isClosed && !runner.isDraining) await this.#resume(due);
-    for (const gone of await listNotWaiting(pool, runner.followed()))
-      if (!runner.isActive(gone)) runner.unfollow(gone, `${waitsElsewhere}${gone.id}`);
+    // A run that is active here may wait again before the answer of the database arrives.
+    const followed = runner.followed().filter((run) => !runner.isActive(run));
+    for (const gone of await listNotWaiting(pool, followed))
+      runner.unfollow(gone, `${gone.isRunning ? waitsElsewhere : endedWaiting}${gone.id}`);
   }
 
   async #resume(due: DueRun): Promise<void> {
-    const { books, runner, seats, log } = this.#deps;
+    const { books, runner, seats } = this.#deps;
     if (runner.isActive(due)) return;
     const seat = seats.take(due.workspaceId);
     if ('taken' in seat) return;
@@ -94,19 +101,32 @@ class RunResuming {
       const taken = await books.take(due);
       if (taken === null) return;
       isTaken = true;
-      const run = { workspaceId: due.workspaceId, id: due.id };
       void runner
-        .resume(taken, (error) => books.fail(run, error.publicMessage))
-        .catch((error: unknown) => log.warn({ ...loggable(error), run: due.id }, 'a run that waited for a person has failed'))
+        .resume(taken, (error) => this.#notResumed(taken.run, error))
+        .catch((error: unknown) => this.#warnOf(due, error, 'a run that waited for a person has failed, or it waits again'))
         .finally(() => seat.leave());
     } catch (error) {
-      log.warn({ ...loggable(error), run: due.id }, 'a run that waited for a person could not be resumed yet');
+      this.#warnOf(due, error, 'a run that waited for a person could not be resumed yet');
     } finally {
       if (!isTaken) seat.leave();
     }
+  }
+
+  /** A reason that passes must not end a run that a person has answered. This or another process takes it again. */
+  async #notResumed(run: RunRef, error: unknown): Promise<'ended' | 'waits'> {
+    if (passes(error)) await this.#deps.books.giveBack(run);
+    else await this.#deps.books.fail(run, AppError.from(error).publicMessage);
+    return passes(error) ? 'waits' : 'ended';
+  }
+
+  #warnOf({ id }: DueRun, error: unknown, what: string): void {
+    this.#deps.log.warn({ ...loggable(error), run: id }, what);
   }
 
   #warn(error: unknown): void {
     if (!this.#isClosed) this.#deps.log.warn({ ...loggable(error) }, 'runs that wait for persons could not be read');
   }
 }
+
+/** Whether the same can succeed later: a policy that has not arrived, a database that is not available, a process that stops. */
+const passes = (error: unknown): boolean => (error instanceof AppError ? error.code === 'unavailable' : isUnavailable(error));
