@@ -292,6 +292,18 @@ test('a commit whose answer was lost: the run waits, and its caller is told for 
   expect(await statusOf(run)).toBe('waiting');
 });
 
+test('the runs of a workspace that has no free place do not hide those of another workspace', async () => {
+  await addMembers(books.otherWorkspaceId);
+  const waits = async (workspaceId: number): Promise<void> => {
+    const run = await books.begin({ workspaceId });
+    for (const id of idsOf(await books.one.records.wait(run, waitFor(run, [1])))) await setState(id, 'approved');
+  };
+  for (let count = 0; count < 3; count += 1) await waits(books.workspaceId);
+  await waits(books.otherWorkspaceId);
+  const found = await listDue(books.pool, 'plane-0', 15_000, 2);
+  expect(found.map(({ workspaceId }) => workspaceId)).toEqual([books.workspaceId, books.otherWorkspaceId]);
+});
+
 test('a taken run that is given back waits again, and another control plane takes it', async () => {
   const { run, due } = await approvedRun();
   await books.one.take(due);

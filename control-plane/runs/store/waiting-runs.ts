@@ -63,8 +63,9 @@ export interface DueRun extends RunRef {
 
 /**
  * Lists the waiting runs that can continue or must end: a question was answered or its time is over, the run was cancelled,
- * or its workspace is frozen. The one that has waited longest comes first. A run whose events are read at another live
- * instance is left to it.
+ * or its workspace is frozen. The one that has waited longest comes first, but each workspace has its first run before
+ * any other has its second: the runs of one that has no free place must not hide those of others. A run whose events are
+ * read at another live instance is left to it.
  */
 export async function listDue(db: Queryable, instance: string, silenceMs: number, limit: number): Promise<readonly DueRun[]> {
   const { rows } = await db.query<{ workspace_id: string; run_id: string; wait_id: string }>(
@@ -78,7 +79,7 @@ export async function listDue(db: Queryable, instance: string, silenceMs: number
          left join approval on approval.workspace_id = wait.workspace_id and approval.id = awaited.id
          where approval.id is null or approval.state <> 'pending' or approval.due_at <= clock_timestamp()))
        and (wait.reader is null or wait.reader = $1 or wait.reader not in (select id from run_instance where ${isLive('$2')}))
-     order by wait.since limit $3`,
+     order by row_number() over (partition by wait.workspace_id order by wait.since), wait.since limit $3`,
     [instance, silenceMs, limit],
   );
   return rows.map((row) => ({ workspaceId: Number(row.workspace_id), id: row.run_id, waitId: row.wait_id }));
