@@ -101,6 +101,7 @@ async function followRun(pieces: AsyncIterable<string>, { world, print, run }: F
     said = delta;
     if (!print.json) await writeAll(world.stdout, plain(delta));
   };
+  let isWaiting = false;
   const endLine = (): Promise<void> => (said === '' || said.endsWith('\n') ? Promise.resolve() : say('\n'));
   for await (const { event, data, comment } of eventsOf(pieces)) {
     run.id ??= /^run ([A-Za-z0-9]+)$/.exec(comment ?? '')?.[1] ?? null;
@@ -108,8 +109,10 @@ async function followRun(pieces: AsyncIterable<string>, { world, print, run }: F
     const row = parseRow(data);
     if (event === 'text') await say(textIn(row, 'delta'));
     else await endLine();
-    if (event === 'error') throw new Outage(`the run failed: ${textIn(row, 'error')}`);
+    // A run that waits continues after its control plane has stopped. The error says so.
+    if (event === 'error') throw new Outage(`${isWaiting ? '' : 'the run failed: '}${textIn(row, 'error')}`);
     if (event === 'done') return row;
+    isWaiting = event === 'approval_required';
     if (!print.json) for (const line of linesOf(event, row)) world.stderr.write(`${line}\n`);
   }
   throw new Outage('the connection ended before the end of the run; see the status of the run with: tollgate runs list');
