@@ -20,7 +20,8 @@ test.each([
   ],
   ['words and channels', { reason: 'r'.repeat(askBounds.reasonLength), channels: ['b', 'a'] }],
 ] as const)('what the compiler makes of %s is read unchanged', (_, ask) => {
-  for (const author of [null, 'ann']) {
+  // A part can be stored for a subject that is no member.
+  for (const author of [null, 'ann', 'apikey:service']) {
     const compiled = compileAsk({ permission: 'ask', ask }, author);
     expect(readAskTerms(JSON.parse(JSON.stringify(compiled)), '')).toEqual(compiled);
   }

@@ -7,6 +7,7 @@ import {
   type CompiledAsk,
   isApprover,
   isServerName,
+  isUid,
   reasonProblem,
   type RulePermission,
   roles,
@@ -155,6 +156,9 @@ export const strayAsk = (value: unknown, path: string): readonly Problem[] =>
 /** The uid of the member who wrote the document for themselves. Null: the organisation wrote it. */
 export type Author = string | null;
 
+/** A part can be stored for a subject that is no member, such as a service key. No member has such a uid, so none answers. */
+const ofAuthor = (author: string): readonly string[] => (isUid(author) ? [`user:${author}`] : []);
+
 /**
  * Returns the terms with all defaults. The order of approvers and fields does not depend on how they were written, so
  * that equal terms have equal bytes. Null: the rule or case does not ask.
@@ -165,7 +169,7 @@ export function compileAsk({ permission, ask = {} }: Asking, author: Author): Co
   const { approvers: named = ['role:admin'], self, independent, via, reason, channels: told } = written;
   const number = (field: keyof typeof askDefaults): number => written[field] ?? askDefaults[field];
   return {
-    approvers: author === null ? [...new Set(named)].toSorted() : ['role:admin', `user:${author}`],
+    approvers: author === null ? [...new Set(named)].toSorted() : ['role:admin', ...ofAuthor(author)],
     need: number('need'),
     waitSeconds: number('waitSeconds'),
     pendingSeconds: number('pendingSeconds'),

@@ -128,13 +128,13 @@ test('of an answer of 100 MB no more is held than a reader can buffer, whole or 
     expect(written).toBeLessThan(16 * MiB);
     let read = 0;
     let most = 0;
-    const start = process.memoryUsage().rss;
     for await (const chunk of response) {
       read += (chunk as Buffer).byteLength;
-      most = Math.max(most, process.memoryUsage().rss - start);
+      most = Math.max(most, written - read);
     }
     expect(read).toBe(written);
-    expect(most).toBeLessThan(96 * MiB);
+    // Counted, since the memory of the process also depends on when garbage is collected.
+    expect(most).toBeLessThan(16 * MiB);
     expect(await outcomes(sidecar, 1)).toMatchObject([{ isError: false, action: 'pass' }]);
   }
 });
