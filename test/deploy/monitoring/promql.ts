@@ -5,7 +5,9 @@
 export type SeriesLabels = ReadonlyMap<string, ReadonlySet<string> | null>;
 
 const words = new Set(
-  'sum max min count group topk histogram_quantile rate increase changes predict_linear absent vector time and or unless offset'.split(' '),
+  'sum max min min_over_time count group topk histogram_quantile rate increase changes predict_linear absent vector time and or unless offset'.split(
+    ' ',
+  ),
 );
 /** Labels that the scraper sets, and the label of a histogram. */
 const targetLabels = ['job', 'instance', 'namespace', 'pod'];
