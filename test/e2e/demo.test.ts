@@ -108,10 +108,10 @@ test('the demo shows every layer decide, a change that takes effect immediately,
   const [, terminal = ''] = /\$ tollgate approvals show <id>\n([\s\S]*?)\n\n/.exec(live) ?? [];
   expect(terminal).toMatch(/^ {2}approval +\S+ +pending$/m);
   expect(terminal).toMatch(/^ {2}tool +payments\.transfer$/m);
-  expect(terminal).toMatch(/^ {2}for +mia, session /m);
+  expect(terminal).toMatch(/^ {2}on behalf of mia, session /m);
   expect(terminal).toMatch(/^ {2}rule +workspace tools\["payments\.transfer"\]\.api: 1 of role:admin; reason: look at the recipient$/m);
   expect(terminal).toMatch(/^ {2}\| +"amount": 500,$/m);
-  expect(terminal).toMatch(/\$ tollgate approvals approve <id> --yes\n {2}\S+ is approved$/m);
+  expect(terminal).toMatch(/\$ tollgate approvals approve <id> --yes\n {2}\S+ is approved for 1 call until \S+ \S+Z$/m);
   expect(live).toMatch(/the tool said +paid 500 to Harbour Print/);
   expect(audit.match(/approved by bob: approval \S+/g)).toHaveLength(1);
   expect(audit).toMatch(/(\d+) decisions shown, \1 recorded, each exactly once/);
