@@ -79,10 +79,12 @@ test('with a wrong secret, an unreadable one and another workspace: all other en
     async () => Object((await stage.ask(workspace, 'sidecars')).body) as { readonly sidecars: readonly Record<string, unknown>[] },
     ({ sidecars: all }) => all.some((one) => Object(one['status']).refused?.spools === 2),
   );
-  expect(sidecars.find((one) => Object(one['status']).refused?.spools === 2)).toMatchObject({
-    connected: true,
-    status: { refused: { spools: 2, records: 10 } },
-  });
+  const refusing = sidecars.find((one) => Object(one['status']).refused?.spools === 2);
+  expect(refusing).toMatchObject({ connected: true });
+  // Five in each. A process that was killed may not have written down yet that the one before was received.
+  const { records } = Object(refusing?.['status']).refused;
+  expect(records).toBeGreaterThanOrEqual(10);
+  expect(records).toBeLessThanOrEqual(12);
   expect(spoolsIn(folder)).toEqual(expect.arrayContaining([stolen, unreadable, foreign]));
 
   // After they are restored, the next process takes them over: nothing of them was lost.
