@@ -71,7 +71,7 @@ interface BeginRun {
    */
   below(above: RunNode, task: Task): Promise<RunBeginning | string>;
   /**
-   * Opens the tools of a root run that has waited, with the agent and the policy of now. The model and the system prompt
+   * Opens the tools of a root run that has waited, with the agent and the policy as they are now. The model and the system prompt
    * stay those of its beginning. Rejects with `AppError` if the run cannot continue.
    */
   resumed(run: RunRef, stored: StoredRun, sidecar: WorkspaceSidecar): Promise<RunBeginning>;

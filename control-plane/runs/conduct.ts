@@ -164,7 +164,7 @@ function partsOf(deps: ConductDeps, conducted: ContinuedRun, { conversation, sta
     model: agent.model,
     system,
     wait,
-    leave: () => records.leave(run),
+    markContinued: () => records.markContinued(run),
     emit: (event) => tell(event, emit, stop.signal),
     signal: stop.signal,
     note: () => deps.records.update(run, { ...progressOf({ governed, conversation }), transcript: conversation.keptSoFar() }),

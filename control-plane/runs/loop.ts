@@ -47,7 +47,8 @@ async function play(parts: RunParts, resumed: ResumedRun | null): Promise<RunSto
 async function playResumed(parts: RunParts, resumed: ResumedRun): Promise<'waits' | null> {
   if ((await resumeRound(parts, resumed)) === 'waits') return 'waits';
   sayAfter(parts, resumed.stored.after);
-  await parts.leave();
+  // The next step is a model call.
+  await parts.markContinued();
   return null;
 }
 

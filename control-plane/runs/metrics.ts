@@ -106,8 +106,8 @@ class CountedRecords implements RunRecords {
     return outcome;
   }
 
-  leave(run: RunRef): Promise<void> {
-    return this.#records.leave(run);
+  markContinued(run: RunRef): Promise<void> {
+    return this.#records.markContinued(run);
   }
 
   async end(run: RunRef, how: RunEnd): Promise<{ readonly spent: number } | null> {

@@ -48,9 +48,9 @@ export interface RunRecords {
    */
   wait(run: RunRef, wait: Wait): Promise<WaitOutcome>;
   /**
-   * Notes that a run that waited continues: from now on it cannot be resumed from where it waited. Called before the first
-   * call or model call after the wait. Does nothing for a run that has not waited. Throws `RunStopped` if the run is no
-   * longer active here.
+   * Records that a resumed run makes its first tool call, model call or claim after its wait. From now on it cannot be
+   * resumed from where it waited: if this process dies, the run fails. Call it before that call. Does nothing for a run
+   * that has not waited, or was marked before. Throws `RunStopped` if the run is no longer active here.
    */
-  leave(run: RunRef): Promise<void>;
+  markContinued(run: RunRef): Promise<void>;
 }

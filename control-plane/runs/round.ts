@@ -93,8 +93,8 @@ export async function playRound(parts: RunParts, { text, toolCalls, finish, offe
 }
 
 /**
- * Continues a round of which calls have waited. Each of them is decided again, by the policy of now. A call whose question
- * has no answer yet waits again.
+ * Continues a round of which calls have waited. Each of them is decided again, by the current policy. A call whose
+ * question has no answer yet waits again.
  */
 export async function resumeRound(parts: RunParts, { stored, answers }: ResumedRun): Promise<Played> {
   const calls: RoundCall[] = [];
@@ -112,7 +112,7 @@ export async function resumeRound(parts: RunParts, { stored, answers }: ResumedR
   return finishRound(parts, calls, stored);
 }
 
-const decidingOf = ({ signal, leave }: RunParts): Deciding => ({ signal, beforeClaim: leave });
+const decidingOf = ({ signal, markContinued }: RunParts): Deciding => ({ signal, beforeClaim: markContinued });
 
 function roundCallOf(read: AskedRead, decided: GovernedDecision | AskingCall): RoundCall {
   return isAsking(decided)
@@ -124,7 +124,7 @@ function roundCallOf(read: AskedRead, decided: GovernedDecision | AskingCall): R
 async function finishRound(parts: RunParts, calls: readonly RoundCall[], after: AfterRound): Promise<Played> {
   const decided = calls.filter((one) => one.kind === 'decided');
   const asking = calls.filter((one) => one.kind === 'asking');
-  if (decided.some(({ verdict }) => verdict.allowed)) await parts.leave();
+  if (decided.some(({ verdict }) => verdict.allowed)) await parts.markContinued();
   for (const one of decided) await parts.emit({ kind: 'governance', data: governanceOf(one) });
   const untold: PendingOutputs = { bytes: 0 };
   const answers = await Promise.all(decided.map((one) => answer(parts, one, untold)));

@@ -40,8 +40,8 @@ export interface RunParts {
   readonly note: () => void;
   /** Stores the run as waiting for the answers to these questions, in the order of the calls. */
   readonly wait: (round: WaitingRound, asks: readonly ApprovalAsk[]) => Promise<WaitOutcome>;
-  /** See `RunRecords.leave`. */
-  readonly leave: () => Promise<void>;
+  /** See `RunRecords.markContinued`. */
+  readonly markContinued: () => Promise<void>;
   /** Resolves when the next event can be emitted, or when the run ends. */
   readonly emit: (event: RunEvent) => Promise<void>;
   /** Aborted when the run must stop. Its reason is a `RunStopped`. */

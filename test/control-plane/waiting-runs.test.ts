@@ -169,7 +169,7 @@ test('a control plane that was thought dead writes nothing of a run that another
   const [again] = await dueAt('plane-1');
   expect(await books.two.take(again ?? expect.fail('the run is not due'))).not.toBeNull();
 
-  await expect(books.one.records.leave(run)).rejects.toThrow(RunStopped);
+  await expect(books.one.records.markContinued(run)).rejects.toThrow(RunStopped);
   await expect(books.one.records.wait(run, waitFor(run, [2]))).rejects.toThrow(RunStopped);
   expect(await books.one.money.reserve(run, { least: 1, enough: 1, most: cent })).toEqual({ kind: 'ended' });
   books.one.records.update(run, { ...progress, rounds: 9, transcript: [] });
@@ -179,7 +179,7 @@ test('a control plane that was thought dead writes nothing of a run that another
   expect(await findHalts(books.pool, 'plane-1', [run])).toEqual([]);
 
   expect(await statusOf(run)).toBe('running');
-  await books.two.records.leave(run);
+  await books.two.records.markContinued(run);
   expect(await books.two.money.reserve(run, { least: 1, enough: 1, most: cent })).toMatchObject({ kind: 'granted' });
   expect(await books.two.records.end(run, completed)).not.toBeNull();
 });
@@ -187,7 +187,7 @@ test('a control plane that was thought dead writes nothing of a run that another
 test('a run that has continued after its wait is not resumed a second time when its control plane dies: it fails', async () => {
   const { run, due } = await approvedRun();
   await books.one.take(due);
-  await books.one.records.leave(run);
+  await books.one.records.markContinued(run);
   await books.silence('plane-0', 60_000);
   expect(await endAbandonedRuns({ ...books.deps, log: silentLog })).toBe(1);
   expect(await books.row(run)).toMatchObject({ status: 'failed', error: 'the control plane of the run ended unexpectedly' });

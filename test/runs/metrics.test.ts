@@ -18,7 +18,7 @@ function counting(found: (model: string) => { provider: string; model: string } 
       begin: async ({ id }) => id !== 'refused',
       update: (_run, { promptTokens }) => void told.push(`updated ${promptTokens}`),
       wait: () => Promise.resolve({ kind: 'waits', answers: [] }),
-      leave: () => Promise.resolve(),
+      markContinued: () => Promise.resolve(),
       end: (_run, { status }) =>
         new Promise((done) => {
           told.push(`ended ${status}`);

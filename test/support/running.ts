@@ -196,7 +196,7 @@ export function createTestBooks(dailyCap = 5_000_000_000) {
       return true;
     },
     wait: () => Promise.resolve({ kind: 'impossible', why: 'nothing is stored' }),
-    leave: () => Promise.resolve(),
+    markContinued: () => Promise.resolve(),
     update: ({ id }, progress) => void runs.get(id)?.progress.push(progress),
     end: async ({ id }, end) => {
       const run = runs.get(id);

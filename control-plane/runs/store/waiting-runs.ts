@@ -42,12 +42,15 @@ export async function findWait(
   return rows[0] ?? null;
 }
 
-/** Removes the stored conversation of a resumed run: the run continues, so it cannot be resumed from there again. */
-export async function eraseWait(db: Queryable, { workspaceId, id }: RunRef): Promise<void> {
+/**
+ * Erases what a resumed run was resumed from, so that it cannot be resumed from there again. The row stays until the run
+ * ends, because it names the approvals of the run.
+ */
+export async function eraseStoredRun(db: Queryable, { workspaceId, id }: RunRef): Promise<void> {
   await db.query('update run_wait set sealed = null where workspace_id = $1 and run_id = $2', [workspaceId, id]);
 }
 
-/** Deletes what is stored of a run that has ended. Returns the approvals that it waited for. */
+/** Deletes the wait of a run that has ended. Returns the approvals that it waited for. */
 export async function deleteWait(db: Queryable, { workspaceId, id }: RunRef): Promise<readonly string[]> {
   const { rows } = await db.query<{ approval_ids: readonly string[] }>(
     'delete from run_wait where workspace_id = $1 and run_id = $2 returning approval_ids',

@@ -20,7 +20,7 @@ import { RunStopped } from '../../stopped.ts';
 import type { DueRun } from '../../store/waiting-runs.ts';
 import type { TakenRun } from '../../runner.ts';
 import type { Wait, WaitOutcome } from '../../waiting.ts';
-import { recordLeft, recordWaiting, recordWaitsAgain } from '../waiting/record-waiting.ts';
+import { recordContinued, recordWaiting, recordWaitsAgain } from '../waiting/record-waiting.ts';
 import { takeWaiting } from '../waiting/take-waiting.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { recordBegin } from './record-begin.ts';
@@ -79,7 +79,7 @@ export function createRunBooks(deps: BookDeps, instance: string, { triesAfterMs,
       update: (run, progress) => books.update(run, progress),
       end: (run, end) => books.end(run, end),
       wait: (run, wait) => books.wait(run, wait),
-      leave: (run) => books.leave(run),
+      markContinued: (run) => books.markContinued(run),
     },
     holds: (run) => books.holds(run),
     take: (due) => books.take(due),
@@ -98,8 +98,8 @@ interface Held {
    * that another one has resumed.
    */
   readonly generation: number;
-  /** Whether the run was resumed, and may still be resumed from the same place. */
-  isFresh: boolean;
+  /** Whether the run was resumed and has done nothing since, so that it can be resumed from the same place again. */
+  mayWaitAgain: boolean;
 }
 
 class DatabaseBooks implements Money, RunRecords {
@@ -128,7 +128,7 @@ class DatabaseBooks implements Money, RunRecords {
 
   async begin(run: NewRun): Promise<boolean> {
     const key = runKey(run);
-    this.#held.set(key, { costs: new Map(), generation: 0, isFresh: false });
+    this.#held.set(key, { costs: new Map(), generation: 0, mayWaitAgain: false });
     const above = run.parentRunId === null ? 0 : this.#generationOf({ ...run, id: run.parentRunId });
     let begun = false;
     try {
@@ -151,16 +151,16 @@ class DatabaseBooks implements Money, RunRecords {
     return this.#untilClosed(this.#recordWait(run, wait));
   }
 
-  async leave(run: RunRef): Promise<void> {
+  async markContinued(run: RunRef): Promise<void> {
     const held = this.#held.get(runKey(run));
-    if (held?.isFresh !== true) return;
+    if (held?.mayWaitAgain !== true) return;
     const { generation } = held;
-    const left = await this.#retrying(
-      () => this.#inTurn(run, (owner) => recordLeft(this.#deps, { run, owner, generation }).then(() => true), false),
+    const isRecorded = await this.#retrying(
+      () => this.#inTurn(run, (owner) => recordContinued(this.#deps, { run, owner, generation }).then(() => true), false),
       this.#closing.signal,
     );
-    if (!left) throw new RunStopped('ended');
-    held.isFresh = false;
+    if (!isRecorded) throw new RunStopped('ended');
+    held.mayWaitAgain = false;
   }
 
   async take(due: DueRun): Promise<TakenRun | null> {
@@ -168,7 +168,7 @@ class DatabaseBooks implements Money, RunRecords {
     const key = runKey(due);
     if (approvals === undefined || this.#held.has(key)) return null;
     const found = await takeWaiting({ ...this.#deps, approvals }, this.#instance, due, (generation) => {
-      this.#held.set(key, { costs: new Map(), generation, isFresh: true });
+      this.#held.set(key, { costs: new Map(), generation, mayWaitAgain: true });
     }).catch((error: unknown) => {
       this.#held.delete(key);
       throw error;

@@ -1,6 +1,7 @@
 // Periodic job of every control plane, at start and then every few seconds. It finds the runs whose control plane no
-// longer sends heartbeats. It marks these runs as failed and counts the reservations of these runs as spent. Several
-// processes can do this at the same time, because each run is checked again after it is locked.
+// longer sends heartbeats. A run that was resumed after a wait and has done nothing since waits again. Every other run is
+// marked as failed, and its reservations count as spent. Several processes can do this at the same time, because each
+// run is checked again after it is locked.
 
 import { died, lost, nothingKnown, type RunRef, silenceMs } from '../../rules/run.ts';
 import { reasonOf } from '../../../base/loggable.ts';
@@ -33,7 +34,7 @@ interface Self {
 }
 
 /** A run that no process executes. `stillIs` checks this again after the run was locked. */
-interface Left {
+interface AbandonedRun {
   readonly run: RunRef;
   readonly error: string;
   readonly stillIs: (client: Queryable) => Promise<boolean>;
@@ -43,12 +44,12 @@ interface Left {
 export async function endAbandonedRuns(deps: AbandonedRunsDeps, self: Self | null = null): Promise<number> {
   const { pool, log } = deps;
   let endedRuns = 0;
-  const silent = self === null || self.isSteady() ? await findLeft(pool) : [];
-  for (const left of [...silent, ...(self === null ? [] : await findLost(pool, self))]) {
+  const silent = self === null || self.isSteady() ? await findSilent(pool) : [];
+  for (const abandoned of [...silent, ...(self === null ? [] : await findLost(pool, self))]) {
     try {
-      if (await failRun(deps, left)) endedRuns += 1;
+      if (await failRun(deps, abandoned)) endedRuns += 1;
     } catch (error) {
-      log.warn({ run: left.run.id, reason: reasonOf(error) }, 'an abandoned run could not be ended yet');
+      log.warn({ run: abandoned.run.id, reason: reasonOf(error) }, 'an abandoned run could not be ended yet');
     }
   }
   if (endedRuns > 0) log.warn({ runs: endedRuns }, 'abandoned runs were ended');
@@ -56,19 +57,19 @@ export async function endAbandonedRuns(deps: AbandonedRunsDeps, self: Self | nul
   return endedRuns;
 }
 
-const findLeft = async (db: Queryable): Promise<readonly Left[]> =>
+const findSilent = async (db: Queryable): Promise<readonly AbandonedRun[]> =>
   (await findOrphans(db, silenceMs, runsMax)).map((run) => ({ run, error: died, stillIs: (client) => isOrphan(client, run, silenceMs) }));
 
 /**
  * Returns the running runs of this instance that it does not hold: the beginning was committed but its answer was lost,
  * or the end could not be recorded.
  */
-async function findLost(db: Queryable, { instance, holds }: Self): Promise<readonly Left[]> {
+async function findLost(db: Queryable, { instance, holds }: Self): Promise<readonly AbandonedRun[]> {
   const running = await findRunsOf(db, instance);
   return running.filter((run) => !holds(run)).map((run) => ({ run, error: lost, stillIs: () => Promise.resolve(!holds(run)) }));
 }
 
-async function failRun({ pool, clock }: AbandonedRunsDeps, { run, error, stillIs }: Left): Promise<boolean> {
+async function failRun({ pool, clock }: AbandonedRunsDeps, { run, error, stillIs }: AbandonedRun): Promise<boolean> {
   const owner = await findRunOwner(pool, run.workspaceId, run.id);
   if (owner === null) return false;
   const ending = { run, owner, generation: null, end: { ...nothingKnown, error }, at: clock() };

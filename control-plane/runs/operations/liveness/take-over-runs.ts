@@ -1,6 +1,6 @@
 // Takes over at the start of a control plane that runs agents. Earlier instances that used the same folder may be
-// recorded although their process has ended. They are removed, so that `end-abandoned-runs.ts` marks their runs as
-// failed immediately.
+// recorded although their process has ended. They are removed, so that `end-abandoned-runs.ts` finds their runs
+// immediately.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { loggable } from '../../../base/loggable.ts';

@@ -1,5 +1,7 @@
-// Records that a root run waits for persons, that it continues, and that its questions need no answer any more. Each is one
+// Records the steps of a wait: a root run waits for persons (`recordWaiting`), it was resumed and makes its first call
+// (`recordContinued`), it was resumed and is given back before that (`recordWaitsAgain`), it ends (`endWait`). Each is one
 // transaction that locks the run and checks its generation. The lock of the run comes before those of approvals.
+// `take-waiting.ts` has the step between: a control plane takes a waiting run.
 import type pg from 'pg';
 import type { ApprovalAsk, AskResult } from '@tollgate/proto/contract';
 import type { OperationDeps } from '../../../access/operation.ts';
@@ -12,7 +14,7 @@ import { inTransaction } from '../../../database/transaction.ts';
 import type { RunRef } from '../../rules/run.ts';
 import { RunStopped } from '../../stopped.ts';
 import type { RunOwner } from '../../store/runs.ts';
-import { deleteWait, eraseWait, findWait, putWait, waitAgain } from '../../store/waiting-runs.ts';
+import { deleteWait, eraseStoredRun, findWait, putWait, waitAgain } from '../../store/waiting-runs.ts';
 import { storedBytesMax, type Wait, type WaitOutcome } from '../../waiting.ts';
 import { lockToEnd, settleAll } from '../books/settle.ts';
 import { answersTo, openStored, placeOfRun } from './stored-answers.ts';
@@ -100,11 +102,11 @@ async function store(
   await putWait(client, run, { waitId, approvalIds, reader, sealed }, { ...wait.progress, transcript });
 }
 
-/** Throws `RunStopped` if the run is not running at this generation. */
-export function recordLeft({ pool }: Pick<WaitDeps, 'pool'>, { run, owner, generation }: HeldRun): Promise<void> {
+/** See `RunRecords.markContinued`. Throws `RunStopped` if the run is not running at this generation. */
+export function recordContinued({ pool }: Pick<WaitDeps, 'pool'>, { run, owner, generation }: HeldRun): Promise<void> {
   return inTransaction(pool, async (client) => {
     if (!(await lockToEnd(client, run, owner, generation))) throw new RunStopped('ended');
-    await eraseWait(client, run);
+    await eraseStoredRun(client, run);
   });
 }
 

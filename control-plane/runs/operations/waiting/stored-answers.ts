@@ -22,7 +22,7 @@ export function openStored(
 const unopened = 'the run waited for a person, and its stored conversation cannot be decrypted: it was changed, or the secret was';
 const unread = 'the run waited for a person, and its stored conversation has a form that this release cannot read';
 
-/** The answers of now, in the order of the questions. Null: the call was not asked for successfully. */
+/** Returns the current answers, in the order of the questions. Null: there is no approval of the call. */
 export async function answersTo(
   db: Queryable,
   workspaceId: number,
