@@ -36,7 +36,7 @@ function callerIn(world: World, hops = 1): Caller {
   return bindCaller(index, claim);
 }
 
-const factsOf = (args: unknown): CallFacts => ({ args, wallTime: 0, answered: null, approved: null });
+const factsOf = (args: unknown): CallFacts => ({ args, wallTime: 0, caseAnswers: null, approved: null });
 
 const decided = (caller: Caller, tool: string, facts: CallFacts): Decision =>
   decide(caller, tool, usage, { connected: true, heardAt: 0 }, 0, undefined, facts);

@@ -248,7 +248,7 @@ function factsOf(call: Call, from: Core): CallFacts {
     name,
     value === hidden ? new from.Undecided('hidden', `args.${name}`) : value,
   ]);
-  return { args: Object.fromEntries(shown), wallTime: at, answered: null, approved: call.approved === undefined ? null : [] };
+  return { args: Object.fromEntries(shown), wallTime: at, caseAnswers: null, approved: call.approved === undefined ? null : [] };
 }
 
 const placeOfAsk = ({ document, path }: Pick<AskingRule, 'document' | 'path'>): string => `${document} ${path}`;

@@ -18,7 +18,7 @@ export function recordedFacts(fields: Readonly<Record<string, unknown>>, at: num
   const args = reading.hides ? hidden : (read(input, 0, reading) ?? {});
   const shownHeaders = shownHeadersIn(input);
   const hides = reading.hides || shownHeaders !== undefined;
-  return { args, wallTime: at, answered: null, approved: null, hides, ...(shownHeaders === undefined ? {} : { shownHeaders }) };
+  return { args, wallTime: at, caseAnswers: null, approved: null, hides, ...(shownHeaders === undefined ? {} : { shownHeaders }) };
 }
 
 const ofHttp = new Set(['method', 'path', 'query', 'headers', 'body']);

@@ -252,7 +252,7 @@ function unredactable(decision: Decision): Decision {
 }
 
 /** Of a call whose input was not read, because no rule has cases. */
-const noFacts: CallFacts = { args: {}, wallTime: 0, answered: null, approved: null };
+const noFacts: CallFacts = { args: {}, wallTime: 0, caseAnswers: null, approved: null };
 
 const noneOf = (set: Decision['limits']): Decision['limits'] => ({ ...set, limits: [], found: null });
 

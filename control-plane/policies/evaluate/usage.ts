@@ -93,7 +93,7 @@ export function createUsageCount(policy: ReplayedPolicy, { sub: onlySub, agent: 
     const name = JSON.stringify(replayed);
     const caller = callers.getOr(name, () => bind(replayed));
     const key = JSON.stringify([name, tool, casesKey(caller, tool, facts)]);
-    if (facts.answered?.undecided.some(({ reason }) => reason === 'hidden') === true) uncertain += 1;
+    if (facts.caseAnswers?.undecided.some(({ reason }) => reason === 'hidden') === true) uncertain += 1;
     return limitsByCall.getOr(key, () => countedFor(replayed.sub, enforcedFold(caller, tool, facts).limits));
   };
 

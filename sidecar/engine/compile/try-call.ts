@@ -117,7 +117,7 @@ function tryCall(
   const caller = bindCaller(index, { identity, hops: [{ agent, client, tier }] });
   const facts: TriedFacts = {
     args: input ?? {},
-    answered: null,
+    caseAnswers: null,
     approved: null,
     readsTime: false,
     get wallTime() {
@@ -141,12 +141,12 @@ function tryCall(
 }
 
 /** Returns what was found of each case. Empty: the call was denied before policy was read, or no rule has cases. */
-function casesOf(caller: Caller, tool: string, { answered }: TriedFacts, { rule, undecided }: Decision): readonly TriedCase[] {
-  const plan = rule === null || answered === null ? null : conditionalPlan(caller, tool, undefined);
-  if (plan === null || answered === null) return [];
-  const acting = placesIn(foldsOf(caller, tool, undefined, answersByHop(plan.questions, answered.answers)).enforced);
+function casesOf(caller: Caller, tool: string, { caseAnswers }: TriedFacts, { rule, undecided }: Decision): readonly TriedCase[] {
+  const plan = rule === null || caseAnswers === null ? null : conditionalPlan(caller, tool, undefined);
+  if (plan === null || caseAnswers === null) return [];
+  const acting = placesIn(foldsOf(caller, tool, undefined, answersByHop(plan.questions, caseAnswers.answers)).enforced);
   return plan.questions.flatMap(({ document, rule: placed }, question) => {
-    const answer = answered.answers[question];
+    const answer = caseAnswers.answers[question];
     return (placed.cases ?? []).flatMap(({ path }, at): readonly TriedCase[] => {
       if (answer === undefined || (answer.held >= 0 && at > answer.held)) return [];
       const why = undecided?.find((one) => one.document === document && one.path === path);

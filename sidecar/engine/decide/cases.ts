@@ -16,8 +16,8 @@ export interface CallFacts {
   readonly shownHeaders?: ReadonlySet<string> | undefined;
   /** The time of day, in ms since 1970. */
   readonly wallTime: number;
-  /** The answers of this call. They stay the same if the call waits and is decided again by the same policy. */
-  answered: AnsweredCases | null;
+  /** The cases that hold in this call. Null: not evaluated yet. They stay the same if the call waits and is decided again by the same policy. */
+  caseAnswers: AnsweredCases | null;
   /**
    * The digests (`askDigest`) of the rules that a claimed approval of this call covers. If it is not null, the call was
    * counted as an attempt when it was asked for, so `maxToolCalls` is not tested again. Null: nothing was claimed.
@@ -39,11 +39,11 @@ export interface AnsweredCases {
 
 /** Returns which cases hold. Evaluates each condition once, and one that reads `agent` once for each hop. */
 export function answerCases(index: Index, plan: ConditionalPlan, facts: CallFacts): AnsweredCases {
-  if (facts.answered?.index === index) return facts.answered;
+  if (facts.caseAnswers?.index === index) return facts.caseAnswers;
   const evaluation = new Evaluation(plan, facts);
   const answers = plan.questions.map((question) => evaluation.answer(question));
   const answered = { index, answers, signature: signatureOf(answers), undecided: evaluation.undecided };
-  facts.answered = answered;
+  facts.caseAnswers = answered;
   return answered;
 }
 

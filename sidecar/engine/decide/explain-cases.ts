@@ -50,7 +50,7 @@ export function lookAtCases(
   const plan = conditionalPlan({ ...caller, hops: [hop] }, tool, undefined);
   if (plan === null) return { answers: anyCase, byDocument: new Map(), remedies: () => [] };
   const facts: CallFacts | null =
-    call === undefined ? null : { args: argsOf(call.input), wallTime: call.wallTime, answered: null, approved: null };
+    call === undefined ? null : { args: argsOf(call.input), wallTime: call.wallTime, caseAnswers: null, approved: null };
   const byDocument = new Map<string, readonly ExplainedCase[]>();
   let evaluated = 0;
   for (const question of plan.questions) {

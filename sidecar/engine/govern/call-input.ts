@@ -25,7 +25,7 @@ type Copy = { readonly value: unknown } | { readonly problem: string };
 
 /** What conditions read of a call, and the input that the call continues with. */
 export class CallInput implements CallFacts {
-  answered: CallFacts['answered'] = null;
+  caseAnswers: CallFacts['caseAnswers'] = null;
   approved: CallFacts['approved'] = null;
   isFurtherUse = false;
   readonly #deps: Pick<GovernDeps, 'cell' | 'clock'>;
@@ -76,13 +76,13 @@ export class CallInput implements CallFacts {
       return error instanceof NotJson ? error.message : 'cannot be read';
     }
     // Conditions have read the earlier form.
-    this.answered = null;
+    this.caseAnswers = null;
     return null;
   }
 
-  /** Time has passed: conditions are evaluated again, at the time of then. */
+  /** Forgets what conditions have read, because time has passed: they are evaluated again, at the time of that evaluation. */
   renew(): void {
-    this.answered = null;
+    this.caseAnswers = null;
     this.#wallTime = null;
   }
 

@@ -423,7 +423,7 @@ function unreadable(problem: string, input: unknown, replaces: boolean): Decisio
 }
 
 function verdictOf(
-  { run, call, answered }: Judging,
+  { run, call, caseAnswers }: Judging,
   requestId: string,
   weighed: WeighedCall,
   decided: Pick<Permit, 'decidedAt' | 'decidedBy'>,
@@ -431,7 +431,7 @@ function verdictOf(
   const { tool, trace = null } = call;
   const { decision, input, digest, findings } = weighed;
   if (decision.decision === 'deny') {
-    const remedies = answered === null && decision.asks === null ? [] : remediesFor(callerOf(run), call, answered, decision);
+    const remedies = caseAnswers === null && decision.asks === null ? [] : remediesFor(callerOf(run), call, caseAnswers, decision);
     return denialOf(tool, requestId, decision, findings, remedies);
   }
   const permit: Permit = { allowed: true, requestId, tool, decision, findings, input, ...decided, inputDigest: digest, trace };
