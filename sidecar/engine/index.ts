@@ -9,7 +9,7 @@ export type { Decision, StopReason } from './decide/decision.ts';
 export { planFor } from './decide/plan.ts';
 export { openEngine } from './engine.ts';
 export { type Delivery, deliver, type Outcome } from './govern/deliver.ts';
-export { type Asking, judge, type ToolCall } from './govern/govern.ts';
+export { judge, type JudgeOptions, type ToolCall } from './govern/govern.ts';
 export type { GovernDeps, Governing } from './govern/governing.ts';
 export { offers } from './govern/offers.ts';
 export { recorded } from './govern/recorded.ts';

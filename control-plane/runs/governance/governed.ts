@@ -3,7 +3,6 @@
 import type { Tier } from '@tollgate/proto/contract';
 import {
   type AskedAnswer,
-  type Asking,
   callerOf,
   childOf,
   type Claim,
@@ -14,6 +13,7 @@ import {
   type GovernDeps,
   type Governing,
   judge,
+  type JudgeOptions,
   openRun,
   type Outcome,
   type Permit,
@@ -160,9 +160,13 @@ function createGoverned(parts: Parts): GovernedAgentRun {
     above?.addCost(cents);
   };
 
-  const decideWith = async (of: GovernDeps, call: ToolCall, asking: Pick<Asking, 'holdMs' | 'waiter'>): Promise<GovernedDecision> => {
+  const decideWith = async (
+    of: GovernDeps,
+    call: ToolCall,
+    options: Pick<JudgeOptions, 'holdMs' | 'waiter'>,
+  ): Promise<GovernedDecision> => {
     const startedAt = deps.clock.now();
-    const judged = await judge(of, run, call, { forwards: true, ...asking });
+    const judged = await judge(of, run, call, { forwards: true, ...options });
     const verdict = await recorded(governing, judged);
     decided?.(verdict.decision, deps.clock.now() - startedAt);
     if (verdict.allowed) allowed += 1;

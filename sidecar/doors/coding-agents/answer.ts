@@ -2,7 +2,8 @@
 import { nameProblem } from '@tollgate/proto/contract';
 import { deliver, unannounced } from '../../engine/govern/deliver.ts';
 import { refuse } from '../../engine/decide/refusal.ts';
-import { type DisconnectSignal, type JudgedCall, judge, type ToolCall } from '../../engine/govern/govern.ts';
+import type { DisconnectSignal } from '../../base/disconnect-signal.ts';
+import { type JudgedCall, judge, type ToolCall } from '../../engine/govern/govern.ts';
 import { recordedInTurn, takenBack } from '../../engine/govern/recorded.ts';
 import { callerOf, heldBy } from '../../engine/govern/run.ts';
 import { type DecidedCall, denialText, type Verdict } from '../../engine/govern/verdict.ts';

@@ -4,7 +4,7 @@
 // the deadline of the hook is denied and does not count.
 import { bounds, type DenyCode } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { DisconnectSignal } from '../../engine/govern/govern.ts';
+import type { DisconnectSignal } from '../../base/disconnect-signal.ts';
 import { answerUnread, isTooLarge } from '../entrance/answer-unread.ts';
 import { callerGone } from '../entrance/caller-gone.ts';
 import { readCallerHeaders } from '../entrance/caller-headers.ts';

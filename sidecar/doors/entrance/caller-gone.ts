@@ -2,7 +2,7 @@
 // (`auth_request`) closes the connection when its timeout is over, and then refuses the original request.
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { DisconnectSignal } from '../../engine/govern/govern.ts';
+import type { DisconnectSignal } from '../../base/disconnect-signal.ts';
 
 /**
  * Returns a signal that is aborted when the connection can no longer take an answer: it is closed, or its other end has

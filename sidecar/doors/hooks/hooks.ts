@@ -5,9 +5,10 @@
 // contain a decision too. Entries of one turn of the event loop are written together.
 import { bounds, NotJson } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HookHandlerDoneFunction } from 'fastify';
+import type { DisconnectSignal } from '../../base/disconnect-signal.ts';
 import type { Identity } from '../../engine/decide/call.ts';
 import { deliver, unannounced } from '../../engine/govern/deliver.ts';
-import { type Asking, type DisconnectSignal, type Flaw, judge, type ToolCall } from '../../engine/govern/govern.ts';
+import { type Flaw, judge, type JudgeOptions, type ToolCall } from '../../engine/govern/govern.ts';
 import type { Governing } from '../../engine/govern/governing.ts';
 import { recordedForCaller, recordedInTurn } from '../../engine/govern/recorded.ts';
 import type { AwaitedCall, Verdict } from '../../engine/govern/verdict.ts';
@@ -237,8 +238,8 @@ const decideHeld = (
   governing: Governing,
   { run }: Session,
   call: ToolCall,
-  asking: Asking & { readonly gone: DisconnectSignal },
-): Promise<Verdict> => recordedForCaller(governing, judge(governing.govern, run, call, asking), asking.gone);
+  options: JudgeOptions & { readonly gone: DisconnectSignal },
+): Promise<Verdict> => recordedForCaller(governing, judge(governing.govern, run, call, options), options.gone);
 
 async function toolOutput({ request, body, governing, sessions, identity }: HookCall): Promise<Answer> {
   const { govern } = governing;

@@ -13,22 +13,16 @@ import {
   digestText,
 } from '@tollgate/proto/contract';
 import type { Clock, Timer } from '../../base/clock.ts';
+import type { DisconnectSignal } from '../../base/disconnect-signal.ts';
 import { answerMs, AskedLink, type AskedLinkDeps } from './asked-link.ts';
 import { askingBounds, HeldCalls, heldBounds, readingBounds } from './held-calls.ts';
-
-/** Whether a caller has disconnected. */
-interface Gone {
-  readonly aborted: boolean;
-  addEventListener(type: 'abort', listener: () => void, options?: { readonly once: true }): void;
-  removeEventListener?(type: 'abort', listener: () => void): void;
-}
 
 export interface Holding {
   /** The call is held until this time of the clock. A time that has passed: it is not held. */
   readonly until: number;
   /** The control plane must have answered the question by this time. Infinite: within `answerMs`. */
   readonly answeredBy: number;
-  readonly gone?: Gone | undefined;
+  readonly gone?: DisconnectSignal | undefined;
   /** Called once before the call is held: whether the question made an approval. Not called if `ask` rejects. */
   readonly onAsked?: (isNew: boolean) => void;
   /** Called when the call begins to be held. */

@@ -1,10 +1,16 @@
 // Handles a call that policy asks a person for. The call is decided, asked for and made with one plain-JSON copy of its
 // input, so what the caller changes in its object meanwhile changes nothing.
 //
-// Steps: the question is asked → the call is held until it is answered, or until its time is over → a use of the approval
-// is claimed → the call is decided again and counted, in one synchronous step. Approved is not allowed: policy, limits and
-// caps of that moment decide, and a rule that asks for more asks again. A use whose call is not made is given back.
+// Steps of `askOnce`:
+// 1. The call is decided as if it were approved. If that denies it, or policy no longer asks, no one is asked.
+// 2. `#askPerson`: the control plane notes the question, and the call is held until it is answered, or until its time is
+//    over (`approval-keeper.ts`). Without an approval the call is denied: `#denyUnapproved`.
+// 3. `#continueApproved`: a use of the approval is claimed. Then the call is decided again and counted, in one synchronous
+//    step. Approved is not allowed: policy, limits and caps decide as they are then. If a rule asks for more, or the tool
+//    would receive something that was not shown, `askOnce` is called again.
+// A use whose call is not made is given back.
 import { type ApprovalAsk, type ApprovalStatus, type DenyCode, reasons } from '@tollgate/proto/contract';
+import type { DisconnectSignal } from '../../base/disconnect-signal.ts';
 import type { Approvals, AskedAnswer, Holding } from '../approvals/approval-keeper.ts';
 import { askFor } from '../approvals/ask-for.ts';
 import type { Decision } from '../decide/decision.ts';
@@ -19,22 +25,25 @@ interface Weighed {
   readonly decision: Decision;
 }
 
-/** The call that is asked for. */
+/** The call that is asked for: the part of `Judging` (govern.ts) that is used here. */
 export interface AskedJudging extends Pick<CallInput, 'input' | 'approved' | 'isFurtherUse' | 'becomeJson' | 'renew'> {
   readonly run: GovernedRun;
   readonly call: { readonly tool: string; readonly alsoForwarded?: unknown; readonly besides?: Readonly<Record<string, unknown>> };
-  readonly asking: {
+  readonly options: {
     readonly until?: number;
     readonly holdMs?: number;
-    readonly gone?: Holding['gone'];
-    readonly waiter?: Holding['gone'];
+    readonly gone?: DisconnectSignal;
+    readonly waiter?: DisconnectSignal;
     readonly onHeld?: (approvalId: string) => void;
   };
   readonly startedAt: number;
   claimed: ClaimedUse | null;
 }
 
-/** What `judge` does with a call that is asked for. `Judged`: a call with its answer and its entry. */
+/**
+ * The steps of `judge` that are used here. They are passed in, because govern.ts imports this module. `WeighedCall`: a
+ * decided call. `JudgedCall`: a call with its answer and its entry, which was counted.
+ */
 export interface AskedSteps<WeighedCall extends Weighed, JudgedCall> {
   newId(): string;
   readonly approvals: Approvals | undefined;
@@ -42,7 +51,7 @@ export interface AskedSteps<WeighedCall extends Weighed, JudgedCall> {
   unkept(decision: Decision): WeighedCall;
   /** Adds to the answer that the call waits for this approval. */
   pending(judged: JudgedCall, approvalId: string): JudgedCall;
-  /** Decides the call with the policy and the counts of this moment. */
+  /** Decides the call with the policy and the counts as they are now. */
   weigh(): WeighedCall;
   /** Answers and counts the call as it was weighed in this step. */
   conclude(weighed: WeighedCall): JudgedCall;
@@ -60,7 +69,7 @@ export interface ClaimedUse {
 }
 
 /** One call asks again if its approval is used up, or if policy changes. This is how often it asks at most. */
-const roundsMax = 4;
+const asksMax = 4;
 /** A call with such an answer is an attempt, unless it was counted when it was asked for: otherwise a run that repeats it never ends. */
 const countedCodes: ReadonlySet<DenyCode> = new Set(['approval_denied', 'approval_unanswerable', 'approvals_full']);
 /** When a caller may ask again for the answer, in ms. */
@@ -74,11 +83,11 @@ export async function judgeAsked<W extends Weighed, J>(judging: AskedJudging, st
   const problem = judging.becomeJson() ?? unshownProblem(judging);
   if (problem !== null) return steps.conclude(steps.unkept(malformed(problem)));
   const call = new AskedCallFlow(judging, steps, isCapped);
-  for (let round = 0; round < roundsMax; round++) {
-    const judged = await call.round();
+  for (let asks = 0; asks < asksMax; asks++) {
+    const judged = await call.askOnce();
     if (judged !== null) return judged;
   }
-  return call.answer('approval_pending', 'the call was asked for several times, and each time something had changed', null);
+  return call.deny('approval_pending', 'the call was asked for several times, and each time something had changed', null);
 }
 
 const malformed = (problem: string): Decision => refuse('call_malformed', `the input ${problem}, so the call cannot be asked for`);
@@ -106,25 +115,25 @@ class AskedCallFlow<W extends Weighed, J> {
   }
 
   /** Asks, waits and continues. Null: something has changed, and the call must be asked for again. */
-  async round(): Promise<J | null> {
+  async askOnce(): Promise<J | null> {
     const { approvals } = this.#steps;
     const weighed = this.#weigh([]);
     const { asks } = weighed.decision;
     if (asks === null) return this.#conclude(weighed, null);
-    if (approvals === undefined) return this.answer('approval_unavailable', 'no one can be asked by this process', null);
+    if (approvals === undefined) return this.deny('approval_unavailable', 'no one can be asked by this process', null);
     const rules = asks.map(({ digest }) => digest);
     // What would deny the approved call denies it now, so that no one is asked for nothing.
     const approved = this.#weigh(rules);
     if (approved.decision.decision === 'deny') return this.#conclude(approved, null);
     const ask = { ...askOf(this.#judging, asks, approved.decision.transform === 'redact'), mayCreate: !this.#isCapped };
-    const answer = await this.#asked(approvals, ask, this.#holding(asks));
+    const answer = await this.#askPerson(approvals, ask, this.#holding(asks));
     this.#judging.renew();
-    if (answer.kind !== 'approval' || answer.approval.state !== 'approved') return this.#answered(answer);
+    if (answer.kind !== 'approval' || answer.approval.state !== 'approved') return this.#denyUnapproved(answer);
     return this.#continueApproved(approvals, { ask, rules, approval: answer.approval });
   }
 
   /** Asking is an attempt, if it makes the approval. It is counted before, because other calls are decided meanwhile. */
-  async #asked(approvals: Approvals, ask: ApprovalAsk, holding: Holding): Promise<AskedAnswer> {
+  async #askPerson(approvals: Approvals, ask: ApprovalAsk, holding: Holding): Promise<AskedAnswer> {
     if (this.#isCounted) return approvals.ask(ask, holding);
     const uncount = this.#steps.countAttempt();
     return approvals.ask(ask, {
@@ -140,17 +149,17 @@ class AskedCallFlow<W extends Weighed, J> {
     const judging = this.#judging;
     const { approvalId } = approval;
     if (this.#waiter?.aborted === true)
-      return this.answer('approval_pending', `the caller no longer waited when approval ${approvalId} was answered`, approval);
+      return this.deny('approval_pending', `the caller no longer waited when approval ${approvalId} was answered`, approval);
     const requestId = this.#steps.newId();
     const claim = await approvals.claim(approvalId, requestId, ask.call);
     judging.renew();
     if (claim === null) {
       // The use may be claimed, but the call is not made.
       approvals.returnUse(approvalId, requestId);
-      return this.answer('approval_unavailable', 'the control plane did not answer, so the approval could not be used', approval);
+      return this.deny('approval_unavailable', 'the control plane did not answer, so the approval could not be used', approval);
     }
     if (!claim.granted)
-      return claim.approval.state === 'approved' || claim.approval.state === 'used' ? null : this.#notGranted(claim.approval);
+      return claim.approval.state === 'approved' || claim.approval.state === 'used' ? null : this.#denyForState(claim.approval);
     const isFurtherUse = !claim.isFirstUse;
     judging.approved = rules;
     judging.isFurtherUse = isFurtherUse;
@@ -166,41 +175,37 @@ class AskedCallFlow<W extends Weighed, J> {
     });
   }
 
-  #notGranted(approval: ApprovalStatus): J {
-    return this.#answered({ kind: 'approval', approval, isNew: false });
-  }
-
-  #answered(answer: AskedAnswer): J {
+  #denyUnapproved(answer: AskedAnswer): J {
     switch (answer.kind) {
       case 'unavailable':
-        return this.answer('approval_unavailable', 'the control plane did not answer, so no one could be asked', null);
+        return this.deny('approval_unavailable', 'the control plane did not answer, so no one could be asked', null);
       case 'crowded':
-        return this.answer('approval_pending', 'this process asks for too many calls at this time, so no one was asked', null);
+        return this.deny('approval_pending', 'this process asks for too many calls at this time, so no one was asked', null);
       case 'refused':
         // There is no approval of this call, so its cap denies it.
         if (answer.code === null && this.#isCapped) return this.#steps.conclude(this.#steps.weigh());
-        return this.answer(answer.code ?? 'approval_unavailable', answer.words, null, answer.retryAfterMs);
+        return this.deny(answer.code ?? 'approval_unavailable', answer.words, null, answer.retryAfterMs);
       case 'approval':
-        return this.#answeredBy(answer.approval);
+        return this.#denyForState(answer.approval);
     }
   }
 
-  #answeredBy(approval: ApprovalStatus): J {
+  #denyForState(approval: ApprovalStatus): J {
     const { approvalId, state, note, remainingMs } = approval;
     switch (state) {
       case 'denied':
-        return this.answer('approval_denied', `a person has denied this call${note === null ? '' : `: ${note}`}`, approval);
+        return this.deny('approval_denied', `a person has denied this call${note === null ? '' : `: ${note}`}`, approval);
       case 'expired':
-        return this.answer('approval_expired', `approval ${approvalId} was not answered or not used in time`, approval);
+        return this.deny('approval_expired', `approval ${approvalId} was not answered or not used in time`, approval);
       case 'cancelled':
-        return this.answer('approval_expired', `approval ${approvalId} was cancelled`, approval);
+        return this.deny('approval_expired', `approval ${approvalId} was cancelled`, approval);
       default:
-        return this.answer('approval_pending', `approval ${approvalId} has no answer yet`, approval, Math.min(askAgainMs, remainingMs));
+        return this.deny('approval_pending', `approval ${approvalId} has no answer yet`, approval, Math.min(askAgainMs, remainingMs));
     }
   }
 
   /** Denies the call because of its approval, unless policy no longer asks for the call. */
-  answer(code: DenyCode, words: string, approval: ApprovalStatus | null, retryAfterMs: number | null = null): J {
+  deny(code: DenyCode, words: string, approval: ApprovalStatus | null, retryAfterMs: number | null = null): J {
     const weighed = this.#weigh([]);
     if (weighed.decision.asks === null) return this.#conclude(weighed, approval);
     const decision: Decision = {
@@ -242,15 +247,15 @@ class AskedCallFlow<W extends Weighed, J> {
   }
 
   #holding(asks: NonNullable<Decision['asks']>): Holding {
-    const { asking, startedAt } = this.#judging;
+    const { options, startedAt } = this.#judging;
     const waitMs = Math.min(...asks.map(({ terms }) => terms.waitSeconds * 1_000));
-    const answeredBy = asking.until ?? Number.POSITIVE_INFINITY;
-    const until = Math.min(startedAt + Math.min(waitMs, asking.holdMs ?? 0), answeredBy);
-    return { until, answeredBy, gone: this.#waiter, onHeld: asking.onHeld };
+    const answeredBy = options.until ?? Number.POSITIVE_INFINITY;
+    const until = Math.min(startedAt + Math.min(waitMs, options.holdMs ?? 0), answeredBy);
+    return { until, answeredBy, gone: this.#waiter, onHeld: options.onHeld };
   }
 
-  get #waiter(): Holding['gone'] {
-    const { waiter, gone } = this.#judging.asking;
+  get #waiter(): DisconnectSignal | undefined {
+    const { waiter, gone } = this.#judging.options;
     return waiter ?? gone;
   }
 }

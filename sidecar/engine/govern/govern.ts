@@ -10,6 +10,7 @@
 // permit, the count is given back once. This happens if the caller has disconnected, or if the entry could not be
 // recorded.
 import { digestText, type Finding, type TraceIds } from '@tollgate/proto/contract';
+import type { DisconnectSignal } from '../../base/disconnect-signal.ts';
 import { decide } from '../decide/decide.ts';
 import type { Decision, Undo } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
@@ -98,16 +99,8 @@ export type Takes = boolean | ((changed: unknown) => boolean);
 
 export const takesValue = (takes: Takes, changed: unknown): boolean => (typeof takes === 'boolean' ? takes : takes(changed));
 
-/** Whether a caller has disconnected. An `AbortSignal` implements this. */
-export interface DisconnectSignal {
-  readonly aborted: boolean;
-  /** `listener` is called when the caller disconnects. It may be called more than once. */
-  addEventListener(type: 'abort', listener: () => void, options?: { readonly once: true }): void;
-  removeEventListener?(type: 'abort', listener: () => void): void;
-}
-
-/** The conditions under which a door requests a decision. */
-export interface Asking {
+/** What a door says about how a call is judged. */
+export interface JudgeOptions {
   /** Whether the door can replace the input with a redacted one. */
   readonly forwards: Takes;
   /**
@@ -138,16 +131,16 @@ export interface Asking {
 class Judging extends CallInput {
   readonly run: GovernedRun;
   readonly call: ToolCall;
-  readonly asking: Asking;
+  readonly options: JudgeOptions;
   readonly startedAt: number;
   /** The use of an approval that the call is made with. */
   claimed: ClaimedUse | null = null;
 
-  constructor(deps: GovernDeps, run: GovernedRun, call: ToolCall, asking: Asking) {
+  constructor(deps: GovernDeps, run: GovernedRun, call: ToolCall, options: JudgeOptions) {
     super(deps, call);
     this.run = run;
     this.call = call;
-    this.asking = asking;
+    this.options = options;
     this.startedAt = deps.clock.now();
   }
 }
@@ -157,8 +150,8 @@ class Judging extends CallInput {
  * promise resolves within the time that calls wait for limits, and before `until`. If policy asks a person for the call,
  * the promise resolves after `holdMs` at the latest, and after the control plane has answered.
  */
-export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, asking: Asking): JudgedCall | Promise<JudgedCall> {
-  const judging = new Judging(deps, run, call, asking);
+export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, options: JudgeOptions): JudgedCall | Promise<JudgedCall> {
+  const judging = new Judging(deps, run, call, options);
   const weighed = weighInTime(deps, judging, judging.startedAt, false);
   const { awaits } = weighed.decision;
   if (awaits === null) return concludeOrAsk(deps, judging, weighed, judging.startedAt);
@@ -212,11 +205,11 @@ function askedSteps(deps: GovernDeps, judging: Judging): AskedSteps<WeighedCall,
 
 /** `isLast`: the call does not wait any more, so the result is final. */
 function weighInTime(deps: GovernDeps, judging: Judging, now: number, isLast: boolean): WeighedCall {
-  const { asking } = judging;
-  if (asking.gone?.aborted === true) return unkept(goneBefore);
+  const { options } = judging;
+  if (options.gone?.aborted === true) return unkept(goneBefore);
   const weighed = weighSafely(deps, judging, now, isLast);
   // The deadline is checked again, because the decision itself may have taken too long.
-  return asking.until === undefined || deps.clock.now() < asking.until ? weighed : unkept(late);
+  return options.until === undefined || deps.clock.now() < options.until ? weighed : unkept(late);
 }
 
 /**
@@ -229,7 +222,7 @@ function judgeLater<T>(
   awaits: NonNullable<Decision['awaits']>,
   end: (weighed: WeighedCall, now: number) => T | Promise<T>,
 ): Promise<T> {
-  const { run, asking } = judging;
+  const { run, options } = judging;
   const startedAt = deps.clock.now();
   return new Promise((done, fail) => {
     let isDecided = false;
@@ -246,8 +239,8 @@ function judgeLater<T>(
         return null;
       }
     };
-    asking.gone?.addEventListener('abort', () => tryAt(true, deps.clock.now()), { once: true });
-    run.usage.wait(awaits, startedAt, asking.until ?? Number.POSITIVE_INFINITY, tryAt);
+    options.gone?.addEventListener('abort', () => tryAt(true, deps.clock.now()), { once: true });
+    run.usage.wait(awaits, startedAt, options.until ?? Number.POSITIVE_INFINITY, tryAt);
   });
 }
 
@@ -360,7 +353,7 @@ function weighSafely(deps: GovernDeps, judging: Judging, now: number, isLast: bo
 const unkept = (decision: Decision): WeighedCall => ({ decision, input: null, kept: null, digest: '', findings: [] });
 
 function weigh(deps: GovernDeps, judging: Judging, now: number, isLast: boolean): WeighedCall {
-  const { run, call, asking } = judging;
+  const { run, call, options } = judging;
   const { tool, also, flaw, hidesOutput = false, alsoForwarded } = call;
   const bound = rebind(deps, run);
   const reached =
@@ -390,7 +383,7 @@ function weigh(deps: GovernDeps, judging: Judging, now: number, isLast: boolean)
     const words = 'policy redacts the output, and this caller does not send outputs here';
     return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };
   }
-  if (replaces && findings.length > 0 && !takesValue(asking.forwards, redacted.value)) {
+  if (replaces && findings.length > 0 && !takesValue(options.forwards, redacted.value)) {
     const kinds = findings.map(({ kind }) => kind).join(', ');
     const words = `policy redacts the input (${kinds}), and this caller cannot take a changed one`;
     return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };

@@ -10,10 +10,11 @@
 //
 // In all these cases, a permitted call that is answered with a denial gives back what it has counted: a denied call has
 // no valid `allow` entry and is not counted.
+import type { DisconnectSignal } from '../../base/disconnect-signal.ts';
 import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
 import { AuditUnavailable } from '../spool/unavailable.ts';
-import type { DisconnectSignal, JudgedCall, JudgedResult, NotMade } from './govern.ts';
+import type { JudgedCall, JudgedResult, NotMade } from './govern.ts';
 import type { Governing } from './governing.ts';
 import type { Denial, Verdict } from './verdict.ts';
 

@@ -1,7 +1,7 @@
 // Holds the request of a client while its call waits for a person. A client that has sent a progress token gets a stream
 // at that moment, and is told again and again that the call waits. The hold ends with the request: when the client closes
 // or cancels it, and when its session or its key ends.
-import type { DisconnectSignal } from '../../../engine/govern/govern.ts';
+import type { DisconnectSignal } from '../../../base/disconnect-signal.ts';
 import { type ClientRequest, isFields } from '../../../upstream/wire/message.ts';
 import { withMember } from '../../../upstream/wire/json-text.ts';
 import { errorText, RpcRefusal, rpcErrors } from '../../../upstream/wire/rpc.ts';
