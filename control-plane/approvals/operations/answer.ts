@@ -8,7 +8,7 @@ import {
   answerProblem,
   type Answerer,
   type AskingSide,
-  countAnswers,
+  countByRule,
   isApproved,
   type StandingMember,
   type StoredAnswer,
@@ -118,8 +118,8 @@ async function approveOne({ write, answerer, note }: Answering, approval: Approv
     keyId: actor.keyId,
     at: write.now,
   };
-  const counted = countAnswers(side, before, members);
-  const counts = countAnswers(side, [...before.filter((one) => one.uid !== uid), answer], members);
+  const counted = countByRule(side, before, members);
+  const counts = countByRule(side, [...before.filter((one) => one.uid !== uid), answer], members);
   if (counts.every((count, at) => count <= (counted[at] ?? 0))) throw forbidden(whyNotCounted(before, answer));
   await putAnswer(client, approval, answer);
   const isDone = isApproved(side, counts);

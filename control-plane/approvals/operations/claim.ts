@@ -5,7 +5,7 @@ import type { AskedCall, ClaimResult } from '@tollgate/proto/contract';
 import { inTransaction } from '../../database/transaction.ts';
 import { type Approval, statusOf, unknownStatus } from '../rules/approval.ts';
 import { callProblem, isRequestId } from '../rules/ask-form.ts';
-import { countAnswers, isApproved } from '../rules/who-may-answer.ts';
+import { countByRule, isApproved } from '../rules/who-may-answer.ts';
 import { holdMembers, listAnswers } from '../store/answers.ts';
 import { byTime, findApproval, lockApprovals, lockOpen, lockSubject, readTime, recordStep } from '../store/approvals.ts';
 import { countUses, findUse, insertUse, isFirstUse, returnUse as storeReturn } from '../store/uses.ts';
@@ -34,7 +34,7 @@ export async function claimUse(deps: ApprovalDeps, asker: Asker, { approvalId, r
   const callHmac = isWellFormed ? (await keys()).callHmac(call) : null;
   const { result, outcome } = await inTransaction(deps.pool, async (client): Promise<Claimed> => {
     const [approval] = callHmac === null ? [] : await lockApprovals(client, asker.workspaceId, [approvalId]);
-    // Of a call that is not exactly this one nothing is told.
+    // Nothing is shown of an approval that is of another call, or that this sidecar may not ask about.
     if (approval === undefined || callHmac === null || !Buffer.from(approval.callHmac).equals(callHmac))
       return { result: { granted: false, isFirstUse: false, approval: unknownStatus(approvalId) }, outcome: null };
     return grant(client, asker, approval, requestId);
@@ -84,7 +84,7 @@ async function isStillApproved(client: pg.PoolClient, approval: Approval): Promi
     answers.map(({ uid }) => uid),
   );
   const side = await askingSideOf(client, approval);
-  return isApproved(side, countAnswers(side, answers, members));
+  return isApproved(side, countByRule(side, answers, members));
 }
 
 /** Gives a use back whose call was not made. A return that arrives before its claim makes the claim fail. */

@@ -12,11 +12,11 @@ const lookMs = 1_000;
 const atOnce = 2_000;
 
 /** `call`: whose approval it is, so that the one who waits can check that it may know. */
-type OnDecided = (status: ApprovalStatus, call: WatchedStatus['call']) => void;
+type WatchListener = (status: ApprovalStatus, call: WatchedStatus['call']) => void;
 
 export interface ApprovalWatch extends ApprovalChanges {
   /** Calls the function once, when the approval is no longer pending, unless the returned function was called before. */
-  watch(ref: ApprovalRef, onDecided: OnDecided): () => void;
+  watch(ref: ApprovalRef, listener: WatchListener): () => void;
   /** Handles a message of the channel `approvalChannel`. */
   heard(payload: string): void;
   close(): void;
@@ -24,7 +24,7 @@ export interface ApprovalWatch extends ApprovalChanges {
 
 interface Waiter {
   readonly ref: ApprovalRef;
-  readonly waiting: Set<OnDecided>;
+  readonly waiting: Set<WatchListener>;
 }
 
 interface WatchDeps {
@@ -53,11 +53,11 @@ class SharedWatch implements ApprovalWatch {
     this.#deps = deps;
   }
 
-  watch(ref: ApprovalRef, onDecided: OnDecided): () => void {
+  watch(ref: ApprovalRef, listener: WatchListener): () => void {
     const key = keyOf(ref);
-    const waiter = this.#waiters.get(key) ?? { ref, waiting: new Set<OnDecided>() };
+    const waiter = this.#waiters.get(key) ?? { ref, waiting: new Set<WatchListener>() };
     // One function can watch several approvals, and one approval twice.
-    const call: OnDecided = (status, of) => onDecided(status, of);
+    const call: WatchListener = (status, of) => listener(status, of);
     this.#waiters.set(key, waiter);
     waiter.waiting.add(call);
     this.#timer ??= setInterval(() => void this.#lookAtAll(), lookMs);

@@ -103,7 +103,7 @@ export const answeredRules = (side: AskingSide, { uid, role }: { readonly uid: s
   side.rules.filter((rule) => names(rule, { uid, role }, side.originSub)).map(({ digest }) => digest);
 
 /** Returns, for each rule, how many independent answers it has, at most its `need`. `members`: by uid, as they are now. */
-export function countAnswers(
+export function countByRule(
   side: AskingSide,
   answers: readonly StoredAnswer[],
   members: ReadonlyMap<string, StandingMember>,
