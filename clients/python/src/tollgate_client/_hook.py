@@ -67,7 +67,7 @@ def decide(how: Asking, caller: Mapping[str, Json], shown: Form) -> Flow[Permit]
             raise verdict
         verdict = yield from _ask(how, call, shown, wait_ms)
         if isinstance(verdict, ToolDenied) and time.monotonic() - asked_at < wait_ms / 1000 * 0.95:
-            # It was held for less than asked: by an answer, by a rule that waits no longer, or for want of space.
+            # The sidecar held it for less: it was answered, its rule waits no longer, or too many calls are held.
             raise verdict
     return verdict
 

@@ -89,11 +89,11 @@ class Run:
         self, tool: str, input: Mapping[str, object], *, wait: float | None = None, abort: Abort | None = None
     ) -> Permit:
         """Decides one call. Make it with `permit.input` only, and `report` its outcome. Raises `ToolDenied`."""
-        return self._decide(self._asking(tool, wait, abort), _input_form(tool, input))
+        return self._decide(self._guarding(tool, wait, abort), _input_form(tool, input))
 
     async def adecide(self, tool: str, input: Mapping[str, object], *, wait: float | None = None) -> Permit:
         """The same in an event loop. Cancel the task to end the wait for a person."""
-        return await self._adecide(self._asking(tool, wait, None), _input_form(tool, input))
+        return await self._adecide(self._guarding(tool, wait, None), _input_form(tool, input))
 
     def report(self, permit: Permit, output: object, *, is_error: bool = False) -> Any:
         """Reports an outcome, and returns what of it may be passed on. Raises `ToolDenied` if it is withheld."""
@@ -121,19 +121,19 @@ class Run:
         )
         return Run(self._transport, caller, self._wait, self)
 
-    def _asking(self, tool: str, wait: float | None, abort: Abort | None) -> Guarding:
+    def _guarding(self, tool: str, wait: float | None, abort: Abort | None) -> Guarding:
         return Guarding(_named(tool, "tool"), lambda: self, (), _seconds(wait), abort)
 
     def _decide(self, how: Guarding, form: Form) -> Permit:
         abort = how.abort
         is_aborted = _never if abort is None else lambda: abort.is_set
-        flow = decide(self._ask_as(how, is_aborted), self._fields(how.tool), form)
+        flow = decide(self._asking(how, is_aborted), self._fields(how.tool), form)
         return drive(flow, lambda request: self._transport.send(request, abort))
 
     async def _adecide(self, how: Guarding, form: Form) -> Permit:
         if how.abort is not None:
             raise ValueError("abort is for threads: in an event loop, cancel the task")
-        flow = decide(self._ask_as(how, _never), self._fields(how.tool), form)
+        flow = decide(self._asking(how, _never), self._fields(how.tool), form)
         return await drive_async(flow, self._transport.send_async)
 
     def _report_failure(self, permit: Permit, error: Exception) -> Exception:
@@ -142,7 +142,7 @@ class Run:
     async def _areport_failure(self, permit: Permit, error: Exception) -> Exception:
         return await drive_async(report_failure(permit, error), self._transport.send_async)
 
-    def _ask_as(self, how: Guarding, is_aborted: Callable[[], bool]) -> Asking:
+    def _asking(self, how: Guarding, is_aborted: Callable[[], bool]) -> Asking:
         wait_s = self._wait if how.wait_s is None else how.wait_s
         return Asking(how.tool, self._transport.timeout_s, wait_s, is_aborted)
 
