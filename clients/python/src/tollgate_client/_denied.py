@@ -14,11 +14,19 @@ Kind = Literal["terminal", "retry", "unavailable", "aborted"]
 
 _reason_length = 2_000
 
+# The sentences about approvals are the same as `askedAdvice` in sidecar/engine/govern/verdict.ts.
 _advice: Mapping[str, str] = {
     "approval_pending": "A person must approve this call first. Do not try another way to the same effect. "
     "When the person has answered, make exactly the same call again.",
     "approval_denied": "Do not make the call again, and do not try another way to the same effect; "
     "continue without it or tell the user.",
+    "approval_expired": "Do not try another way to the same effect. If the call is still needed, tell the user; "
+    "exactly the same call asks a person again.",
+    "approvals_full": "Too many calls wait for a person. Do not try another way to the same effect; "
+    "wait, or tell the user.",
+    "approval_unanswerable": "No one may approve it. Trying again will not help; continue without it or tell the user.",
+    "approval_unavailable": "A person must approve this call, and could not be asked. Do not try another way; "
+    "try the same call later.",
     "call_malformed": "Correct that and call again, or continue without it.",
 }
 
