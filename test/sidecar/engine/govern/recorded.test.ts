@@ -237,7 +237,7 @@ test('over leases the ledger receives the permitted calls, and no others', { tim
       const { limited, permitted, attempts, now } = await play(told, ledger, met);
       expect(ledger.toldInAll(now)).toEqual({ limit: limited.length, run: permitted + attempts });
     }),
-    { numRuns: cases },
+    { numRuns: cases, examples: [[overLimit]] },
   );
   expect([...met].toSorted()).toEqual(['agent_tools', 'allowed', 'audit_unavailable', 'error', 'rate_limited']);
 });
