@@ -66,13 +66,13 @@ test.each([
 
 const hub = { CLINE_RUN_AS_HUB_DAEMON: '1' };
 
-test.runIf(process.platform === 'linux')('a process that serves sessions with a shorter limit is named, and how to end it', async () => {
+test('a process that serves sessions with a shorter limit is named, and how to end it', async () => {
   const { data, pid } = await served({ ...withNode, ...hub });
   expect(await why({ ...withNode, ...limit('60000') }, data)).toEqual([expect.stringMatching(`process ${pid} .* 4000 ms .* kill ${pid}$`)]);
   expect(await why(withNode, data)).toEqual([]);
 });
 
-test.runIf(process.platform === 'linux')('a process that serves sessions without a runtime is named', async () => {
+test('a process that serves sessions without a runtime is named', async () => {
   const { data, pid } = await served({ PATH: '/nowhere', ...hub });
   expect(await why(withNode, data)).toEqual([expect.stringMatching(`process ${pid} .* node is not on PATH`)]);
 });

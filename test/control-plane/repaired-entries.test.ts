@@ -97,7 +97,7 @@ describe('an invalid entry is sanitised and marked, and delays no other', () => 
     const mended = found.find(({ id }) => id === `${spoolId}-2`);
     expect(mended).toMatchObject(wanted);
     for (const mark of marks) expect(mended?.['mended']).toContain(mark);
-    for (const dropped of ['undecided', 'peerUid']) if (marks.includes(dropped)) expect(mended).not.toHaveProperty(dropped);
+    for (const removed of ['undecided', 'peerUid']) if (marks.includes(removed)) expect(mended).not.toHaveProperty(removed);
     if (marks.length === 0) expect(mended).not.toHaveProperty('mended');
     for (const sound of found.filter((one) => one !== mended)) expect(sound).not.toHaveProperty('mended');
   });
