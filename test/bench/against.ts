@@ -1,7 +1,7 @@
-// `npm run bench -- <names> --against <commit>`: builds that commit in a worktree and runs both trees in turn, five
-// pairs. It prints the median ratio of each figure, above 1 where this tree is slower or larger. "No slower" is a
-// median of at most 1.05. The parts of `side` measure the programs of both trees by this tree's code. The other benches
-// import the sources, so each tree runs its own.
+// `npm run bench -- <names> --against <commit> [--pairs <n>]`: builds that commit in a worktree and runs both trees in
+// turn, five pairs if not told otherwise. It prints the median ratio of each figure, above 1 where this tree is slower
+// or larger. "No slower" is a median of at most 1.05. The parts of `side` measure the programs of both trees by this
+// tree's code. The other benches import the sources, so each tree runs its own.
 import { spawn } from 'node:child_process';
 import { median } from './measure.ts';
 import { measuredAlone } from './side/compare.ts';
@@ -9,7 +9,6 @@ import { othersCoresMax, watchOthers } from './side/others.ts';
 import { withClosing } from './side/stage.ts';
 import { buildCommit, type Tree, thisTree } from './side/tree.ts';
 
-const pairs = 5;
 const ratioMax = 1.05;
 
 /** A figure as a bench prints it. */
@@ -34,7 +33,7 @@ export interface Pair {
 }
 
 /** Returns the exit code: 1 where a figure is slower, or could not be compared. */
-export async function compareTrees(names: readonly string[], commit: string): Promise<number> {
+export async function compareTrees(names: readonly string[], commit: string, pairs: number): Promise<number> {
   return withClosing(async (closing) => {
     const there = await buildCommit(commit, closing);
     const seen: Pair[] = [];

@@ -1,9 +1,9 @@
-// `npm run bench [-- name …] [--write] [--twice] [--against <commit>]`: measures what the targets define, prints one
-// JSON line for each result as it arrives, and reports which fall short. `redact` and `side` select all of their parts.
-// `--write` puts the results into docs/design/performance.md. `--twice` measures each a second time, directly after the first,
-// and fails where a ratio differs by 10 % or more. `--against` compares this tree with another commit: see against.ts.
-// Imported packages are the built ones, as users have them. Ends with 1 where something was not measured, and with 2
-// where the arguments are wrong.
+// `npm run bench [-- name …] [--write] [--twice] [--against <commit> [--pairs <n>]]`: measures what the targets define,
+// prints one JSON line for each result as it arrives, and reports which fall short. `redact` and `side` select all of
+// their parts. `--write` puts the results into docs/design/performance.md. `--twice` measures each a second time,
+// directly after the first, and fails where a ratio differs by 10 % or more. `--against` compares this tree with another
+// commit: see against.ts. Imported packages are the built ones, as users have them. Ends with 1 where something was not
+// measured, and with 2 where the arguments are wrong.
 import { parseArgs } from 'node:util';
 import { compareTrees } from './against.ts';
 import { benchAgents } from './agents.ts';
@@ -20,12 +20,12 @@ import { benchProxies } from './proxies.ts';
 import { benchRedactQuality, benchRedactSpeed } from './redact.ts';
 import { benchWorst } from './redact-worst.ts';
 import { machine, writeSeen } from './report.ts';
-import { benchStarts } from './starts.ts';
 import { versions } from './side/contenders.ts';
 import { Missing } from './side/missing.ts';
 import { lookAtOthers, type Others, othersCoresMax, watchOthers } from './side/others.ts';
 import { type SideOptions, sideBenches, startedOften } from './side/side.ts';
 import { thisTree } from './side/tree.ts';
+import { benchStarts } from './starts.ts';
 import { differencesOf } from './twice.ts';
 
 type Bench = (options: SideOptions) => Promise<readonly Row[]> | AsyncIterable<Row> | Iterable<Row>;
@@ -63,13 +63,13 @@ const { values: options, positionals: asked } = parseOptions();
 const isAsked = (name: string, of: string): boolean => name === of || name.startsWith(`${of}-`);
 const names = Object.keys(benches).filter((name) => asked.length === 0 || asked.some((of) => isAsked(name, of)));
 const unknown = asked.filter((of) => !Object.keys(benches).some((name) => isAsked(name, of)));
-for (const name of ['rounds', 'starts'] as const)
+for (const name of ['rounds', 'starts', 'pairs'] as const)
   if (!/^[1-9]\d*$/.test(options[name])) refuse(`--${name} is a whole number of at least 1, and ${options[name]} is not`);
 if (unknown.length > 0)
   refuse(`there is no bench ${unknown.join(', ')}; there are ${Object.keys(benches).join(', ')}, and side and redact for their parts`);
 
 console.log(`# ${machine()}; ${versions()}`);
-process.exit(options.against === undefined ? await measureAll() : await compareTrees(names, options.against));
+process.exit(options.against === undefined ? await measureAll() : await compareTrees(names, options.against, Number(options.pairs)));
 
 function parseOptions() {
   const flag = { type: 'boolean', default: false } as const;
@@ -81,6 +81,8 @@ function parseOptions() {
         write: flag,
         twice: flag,
         against: text,
+        // More of them where the figures of one process after another differ widely.
+        pairs: { type: 'string', default: '5' },
         // Set for the processes that `--against` starts.
         alone: flag,
         tree: text,
