@@ -2,7 +2,7 @@
 // `model <url>` and `script <url>`. PUT to the second sets what the model answers, one turn for each request, and
 // forgets what it received; after the last turn it answers `Done.`. GET returns the requests that it received since
 // then, oldest first, in the form of OpenAI's chat completions whatever the provider: `{messages, tools, …}`.
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { type ChatCompletionRequest, LLMock } from '@copilotkit/aimock';
@@ -22,15 +22,16 @@ mock.on({ predicate: () => true }, (request) => {
 });
 await mock.start();
 
-const script = createServer(async (request, response) => {
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (request.method === 'PUT') {
     turns = (await json(request)) as readonly Turn[];
     received = [];
   }
   response.setHeader('content-type', 'application/json').end(JSON.stringify(received));
-});
+}
+
+const script = createServer((request, response) => void answer(request, response));
 script.listen(0, '127.0.0.1', () => {
-  console.log(`model ${mock.url}`);
-  console.log(`script http://127.0.0.1:${(script.address() as AddressInfo).port}`);
+  process.stdout.write(`model ${mock.url}\nscript http://127.0.0.1:${(script.address() as AddressInfo).port}\n`);
 });
 process.once('SIGTERM', () => process.exit());
