@@ -128,6 +128,7 @@ const nouns = [
   'approvals',
   'audit',
   'certificates',
+  'channels',
   'hooks',
   'policies',
   'quota',
@@ -145,7 +146,7 @@ const pureFolders = [
   'sidecar/engine/redact',
   'sidecar/upstream/wire',
   'control-plane/policies/evaluate',
-  ...['access', 'agents', 'approvals', 'audit', 'policies', 'quota', 'runs', 'sidecars', 'tool-servers'].map(
+  ...['access', 'agents', 'approvals', 'audit', 'channels', 'policies', 'quota', 'runs', 'sidecars', 'tool-servers'].map(
     (noun) => `control-plane/${noun}/rules`,
   ),
   'proto/chain',
@@ -371,7 +372,7 @@ test('imports in the control plane go in one direction: routes â†’ operations â†
         (['runs', 'operations'].includes(part) && file === 'sidecar/engine/index.ts') ||
         (part === 'runs' && file === 'sidecar/upstream/index.ts') ||
         // Messages reach addresses that a workspace chose, so they are sent as to tool servers.
-        (['send.ts', 'deliver.ts'].some((name) => path === `control-plane/approvals/operations/${name}`) &&
+        (['send.ts', 'deliver.ts'].some((name) => path === `control-plane/channels/operations/${name}`) &&
           file === 'sidecar/upstream/index.ts') ||
         (['http', 'routes'].includes(part) && file === 'sidecar/doors/hooks/index.ts') ||
         (within(path, 'control-plane/hooks/operations') && file === 'sidecar/doors/hooks/index.ts')

@@ -7,7 +7,7 @@ import type { OperationDeps } from '../access/operation.ts';
 import { createApprovalMetrics } from '../approvals/operations/metrics.ts';
 import { expireDue } from '../approvals/operations/expire.ts';
 import { type ApprovalLedger, createApprovalLedger } from '../approvals/operations/ledger.ts';
-import { createDeliveries } from '../approvals/operations/deliveries.ts';
+import { createDeliveries } from '../channels/operations/deliveries.ts';
 import { countApprovals, countMessagesOf } from '../approvals/operations/list.ts';
 import type { ApprovalParts } from '../approvals/operations/parts.ts';
 import { createApprovalKeys } from '../approvals/operations/secrets.ts';

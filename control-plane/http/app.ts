@@ -13,7 +13,7 @@ import { createOpenStreams } from './streams.ts';
 import { shownKeyword } from './shapes.ts';
 import { addAgentRoutes } from '../agents/routes/agents.ts';
 import { addApprovalRoutes } from '../approvals/routes/approvals.ts';
-import { addChannelRoutes } from '../approvals/routes/channels.ts';
+import { addChannelRoutes } from '../channels/routes/channels.ts';
 import { addAuditRoutes } from '../audit/routes/audit.ts';
 import { addAuthorityRoutes } from '../certificates/routes.ts';
 import { addExplainRoute } from '../policies/routes/explain.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { ruleOf } from '../support/approvals.ts';
 import { createApprovalPlane, type ApprovalPlane } from '../control-plane/approvals/plane.ts';
-import { isSignedWith, startReceiver } from '../control-plane/approvals/receiver.ts';
+import { isSignedWith, startReceiver } from '../control-plane/channels/receiver.ts';
 import { createCli, jsonOf } from './cli.ts';
 
 let plane: ApprovalPlane;

@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { request } from 'undici';
 import { expireDue } from '../../control-plane/approvals/operations/expire.ts';
-import { createDeliveries } from '../../control-plane/approvals/operations/deliveries.ts';
+import { createDeliveries } from '../../control-plane/channels/operations/deliveries.ts';
 import { type ApprovalParts, noApprovalMetrics } from '../../control-plane/approvals/operations/parts.ts';
 import { createApprovalKeys } from '../../control-plane/approvals/operations/secrets.ts';
 import { createApprovalWatch } from '../../control-plane/approvals/operations/watch.ts';

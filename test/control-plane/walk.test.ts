@@ -163,7 +163,7 @@ test('the walk had full coverage: every operation accepted some request, and eve
   needsMore.add('readAuthorities');
   // Only the key that asked reads an approval there, and that key is not the one of the walk.
   needsMore.add('governApproval').add('governApprovalInWorkspace');
-  // Channels need an address that receives messages: test/control-plane/approvals/channels.test.ts asks these.
+  // Channels need an address that receives messages: test/control-plane/channels/channels.test.ts asks these.
   for (const { operationId } of rest.document.operations) if (/Approval(?:Channel|Message)$/.test(operationId)) needsMore.add(operationId);
   for (const { operationId, body } of rest.document.operations) {
     const statuses = [...(seen.get(operationId) ?? [])];

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
-import { dataOf, idOf, isSignedWith, startReceiver } from '../control-plane/approvals/receiver.ts';
+import { dataOf, idOf, isSignedWith, startReceiver } from '../control-plane/channels/receiver.ts';
 import { withClient } from '../support/database.ts';
 import { type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts';
 import { environment } from '../support/environment.ts';

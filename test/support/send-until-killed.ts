@@ -1,7 +1,7 @@
 // A process that sends messages about approvals as a control plane does, until it is killed. Argument: the connection, as JSON.
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
-import { createDeliveries } from '../../control-plane/approvals/operations/deliveries.ts';
+import { createDeliveries } from '../../control-plane/channels/operations/deliveries.ts';
 import { createApprovalKeys } from '../../control-plane/approvals/operations/secrets.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 

@@ -24,7 +24,7 @@ import {
   listQuestion,
   type SessionCall,
 } from '../store/listed.ts';
-import { countMessages } from '../store/messages.ts';
+import { countMessages } from '../../channels/store/messages.ts';
 import { countUses } from '../store/uses.ts';
 import { isSeenBy, sightOf } from './sight.ts';
 

@@ -6,7 +6,7 @@ import { rowIs } from '../../database/row.ts';
 import type { Queryable } from '../../database/transaction.ts';
 import { type Approval, type ApprovalRef, type HiddenPlace, isApprovalState } from '../rules/approval.ts';
 import type { FatigueCounts } from '../rules/fatigue.ts';
-import { queueAsked, queueEnded } from './messages.ts';
+import { queueAsked, queueEnded } from '../../channels/store/messages.ts';
 
 /** The channel that announces changed approvals, as `<workspace id>:<approval id>`. A message is only a hint. */
 export const approvalChannel = 'tollgate_approval';

@@ -2,7 +2,7 @@ import { hasScope } from '@tollgate/proto/contract';
 import type { JsonSchema } from '@tollgate/proto/shape';
 import type { Write } from '../../access/operation.ts';
 import { listStandingKeys } from '../../access/store/keys.ts';
-import { listChannelNames } from '../../approvals/store/channels.ts';
+import { listChannelNames } from '../../channels/store/channels.ts';
 import { listMembers } from '../../access/store/members.ts';
 import { listInputSchemas } from '../../tool-servers/store/tool-servers.ts';
 import { conditionWarnings, type ConditionWarning, dependsOnPins, toolKeysOf, writtenCases } from '../rules/condition-warnings.ts';

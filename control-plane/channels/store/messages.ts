@@ -4,7 +4,7 @@
 import type pg from 'pg';
 import { rowIs } from '../../database/row.ts';
 import type { Queryable } from '../../database/transaction.ts';
-import type { Approval } from '../rules/approval.ts';
+import type { Approval } from '../../approvals/rules/approval.ts';
 import { channelBounds } from '../rules/channel.ts';
 import { approvalBody, type Digest, type MessageType } from '../rules/message.ts';
 

@@ -1,7 +1,7 @@
 // Makes the texts that channels receive. They name an approval and say nothing of its input: the receiver may be outside of
 // the organisation. Invisible characters are escaped, because the texts reach people. Pure.
-import type { Approval } from './approval.ts';
-import { escapeHidden } from './plain-text.ts';
+import type { Approval } from '../../approvals/rules/approval.ts';
+import { escapeHidden } from '../../approvals/rules/plain-text.ts';
 
 /** The maximum of one text in a message, in UTF-16 code units. Names and reasons are shorter or are cut here. */
 const textLength = 300;

@@ -3,14 +3,14 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createReach } from '../../../control-plane/runs/mcp/reach.ts';
 import { createWorkspace } from '../../../control-plane/workspaces/operations/create-workspace.ts';
-import { beginDelivery, type DeliverDeps } from '../../../control-plane/approvals/operations/deliver.ts';
+import { beginDelivery, type DeliverDeps } from '../../../control-plane/channels/operations/deliver.ts';
 import { expireDue } from '../../../control-plane/approvals/operations/expire.ts';
-import { retrySeconds } from '../../../control-plane/approvals/rules/channel.ts';
-import { addJob, jobsSchema, type MessageRef } from '../../../control-plane/approvals/store/messages.ts';
+import { retrySeconds } from '../../../control-plane/channels/rules/channel.ts';
+import { addJob, jobsSchema, type MessageRef } from '../../../control-plane/channels/store/messages.ts';
 import { ruleOf } from '../../support/approvals.ts';
 import { exitOf, startSource } from '../../support/source-process.ts';
 import { errorOf, field } from '../rest.ts';
-import { type ApprovalPlane, createApprovalPlane } from './plane.ts';
+import { type ApprovalPlane, createApprovalPlane } from '../approvals/plane.ts';
 import { dataOf, type Delivery, idOf, isSignedWith, startReceiver } from './receiver.ts';
 
 const allowing = createReach({ allowPrivate: true, commands: [] }, {});

@@ -14,8 +14,8 @@ import {
   updateChannel,
   updateSecret,
 } from '../store/channels.ts';
-import { makeChannelSecret, openChannelSecrets, sealChannelSecret, unopenedWords } from './channel-secrets.ts';
-import type { ApprovalKeys } from './secrets.ts';
+import { makeChannelSecret, openChannelSecrets, sealChannelSecret, unopenedWords } from './secrets.ts';
+import type { ApprovalKeys } from '../../approvals/operations/secrets.ts';
 import { sendMessage } from './send.ts';
 
 export const listChannels = readOperation('approval-channel.read', async ({ pool }, { workspaceId }) => listStored(pool, workspaceId));

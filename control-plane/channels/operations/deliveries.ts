@@ -19,7 +19,7 @@ import {
   withJobsLock,
 } from '../store/messages.ts';
 import { beginDelivery, type DeliverDeps } from './deliver.ts';
-import type { ApprovalDeliveries } from './parts.ts';
+import type { ApprovalDeliveries } from '../../approvals/operations/parts.ts';
 
 /** Jobs that this process runs at the same time. */
 const jobsAtOnce = 10;

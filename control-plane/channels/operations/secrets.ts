@@ -1,7 +1,7 @@
 // Makes, seals and opens the secrets of channels. They are sealed with a key that is derived from the secret of approvals.
 import type { RandomBytes } from '../../access/rules/key.ts';
 import type { ChannelTarget } from '../store/channels.ts';
-import type { ApprovalKeys, ReadApprovalKeys } from './secrets.ts';
+import type { ApprovalKeys, ReadApprovalKeys } from '../../approvals/operations/secrets.ts';
 
 const secretBytes = 32;
 

@@ -18,8 +18,8 @@ import {
   type MessageRef,
   postpone,
 } from '../store/messages.ts';
-import { openChannelSecrets, unopenedWords } from './channel-secrets.ts';
-import type { ReadApprovalKeys } from './secrets.ts';
+import { openChannelSecrets, unopenedWords } from './secrets.ts';
+import type { ReadApprovalKeys } from '../../approvals/operations/secrets.ts';
 import { sendMessage, type SendResult } from './send.ts';
 
 /** How long one process alone makes an attempt: longer than the attempt can take. */
