@@ -22,7 +22,7 @@ import type { ResumedRun, RunWaits } from './waiting.ts';
 export const belowBounds = { each: 64, all: 1_000 } as const;
 
 export interface RunnerDeps extends Omit<ConductDeps, 'models'>, Omit<BeginDeps, 'models' | 'records'> {
-  readonly governor: Pick<Governor, 'lease'>;
+  readonly governor: Pick<Governor, 'open'>;
   readonly models: Models;
   /** Called with each run that continues in this process. */
   readonly resumed?: (taken: Pick<TakenRun, 'run' | 'stored'>) => void;
@@ -117,19 +117,19 @@ class ProcessRunner implements Runner {
 
   async start(actor: Actor, ask: AgentAsk, sink: EventSink): Promise<StartedRun> {
     if (this.#draining) throw stopping();
-    const lease = await this.#deps.governor.lease(actor);
+    const opened = await this.#deps.governor.open(actor);
     try {
-      const begun = await this.#beginRun.root(actor, ask, lease.sidecar);
+      const begun = await this.#beginRun.root(actor, ask, opened.sidecar);
       const finished = this.#track(
         begun.node,
-        this.#playRoot(begun, ask, sink).finally(() => lease.release()),
+        this.#playRoot(begun, ask, sink).finally(() => opened.release()),
       );
       // The caller may handle a rejection later. Until then, this handler prevents that Node reports an unhandled
       // rejection.
       finished.catch(() => undefined);
       return { id: begun.node.run.id, finished };
     } catch (error) {
-      lease.release();
+      opened.release();
       throw error;
     }
   }
@@ -141,27 +141,27 @@ class ProcessRunner implements Runner {
     const emit = follower?.emit ?? (() => Promise.resolve());
     this.#active.add(key);
     let begun: RunBeginning;
-    let lease: Awaited<ReturnType<RunnerDeps['governor']['lease']>> | null = null;
+    let opened: Awaited<ReturnType<RunnerDeps['governor']['open']>> | null = null;
     try {
       if (this.#draining) throw stopping();
-      lease = await this.#deps.governor.lease({ workspaceId: run.workspaceId, slug, revision });
-      begun = await this.#beginRun.resumed(run, resumed.stored, lease.sidecar);
+      opened = await this.#deps.governor.open({ workspaceId: run.workspaceId, slug, revision });
+      begun = await this.#beginRun.resumed(run, resumed.stored, opened.sidecar);
       // From the next step on, `close` waits for the run. Before, it does not.
       if (this.#draining) {
         await begun.workbench.close();
         throw stopping();
       }
     } catch (error) {
-      lease?.release();
+      opened?.release();
       const failure = AppError.from(error);
       const outcome = await notResumed(error).finally(() => this.#active.delete(key));
       if (outcome === 'ended') this.unfollow(run, failure.publicMessage);
       throw failure;
     }
     this.#deps.resumed?.(taken);
-    const leased = lease;
+    const used = opened;
     const said = { input: '', context: {}, emit, isRead: follower !== undefined };
-    const playing = this.#track(begun.node, conduct(this.#deps, { ...begun, ...said }, resumed)).finally(() => leased.release());
+    const playing = this.#track(begun.node, conduct(this.#deps, { ...begun, ...said }, resumed)).finally(() => used.release());
     await this.#tellLast(playing, emit, (last) => {
       if (last) this.#followers.delete(key);
     });

@@ -79,11 +79,11 @@ async function begin(governor: Governor, agent: object, scopes: readonly string[
   const { key } = await plane.issueKey(scopes);
   const agentId = await plane.createAgent({ enabledTools: ['box.*'], ...agent });
   const actor = await authenticate(plane.deps, `Bearer ${key}`);
-  const lease = await governor.lease(actor);
-  onTestFinished(() => lease.release());
+  const opened = await governor.open(actor);
+  onTestFinished(() => opened.release());
   const runId = `run-${agentId}`;
-  const governed = governRun(lease.sidecar.governing, { runId, agentId, caller: actor, tier: 'api', client: 'tollgate' });
-  return { lease, governed, runId, agentId, actor };
+  const governed = governRun(opened.sidecar.governing, { runId, agentId, caller: actor, tier: 'api', client: 'tollgate' });
+  return { opened, governed, runId, agentId, actor };
 }
 
 const entriesOf = async (session: string): Promise<unknown> => (await plane.ask('GET', `/acme/admin/audit?session=${session}`)).body;
@@ -123,20 +123,20 @@ test('log lines about a workspace are not part of the first run, nor of its trac
 
 test('a write of policy takes effect in a run in progress', async () => {
   const governor = await startGovernor();
-  const { governed, lease } = await begin(governor, { name: 'felt' });
+  const { governed, opened } = await begin(governor, { name: 'felt' });
   expect(governed.offers('box.one')).toBe(true);
-  await lease.sidecar.reached(await plane.writePolicy({ tools: { 'box.one': { api: { permission: 'deny' } } } }), 10_000);
+  await opened.sidecar.reached(await plane.writePolicy({ tools: { 'box.one': { api: { permission: 'deny' } } } }), 10_000);
   expect(governed.offers('box.one')).toBe(false);
   expect((await decidedCall(governed, { tool: 'box.one', input: {} })).verdict.decision.code).toBe('policy_denied');
-  await lease.sidecar.reached(await plane.writePolicy({ tools: { 'box.one': null } }), 10_000);
+  await opened.sidecar.reached(await plane.writePolicy({ tools: { 'box.one': null } }), 10_000);
   expect(governed.offers('box.one')).toBe(true);
 });
 
 test('a key that is revoked in the middle of a run ends the permissions of the run', async () => {
   const governor = await startGovernor();
-  const { governed, lease, actor } = await begin(governor, { name: 'revoked' });
+  const { governed, opened, actor } = await begin(governor, { name: 'revoked' });
   await plane.ask('DELETE', `/acme/admin/keys/${actor.keyId}`);
-  await lease.sidecar.reached(await plane.revision(), 10_000);
+  await opened.sidecar.reached(await plane.revision(), 10_000);
   expect(governed.halted()).toMatch(/^key_revoked/);
 });
 
@@ -166,9 +166,9 @@ test('an unused sidecar is closed when it has settled, and not before the counts
   const governor = await startGovernor({ clock });
   const actor = await authenticate(plane.deps, `Bearer ${(await plane.issueKey(['govern'])).key}`);
   const use = async (keptMs?: number): Promise<object> => {
-    const lease = await governor.lease(actor, keptMs === undefined ? {} : { keptMs });
-    lease.release();
-    return lease.sidecar;
+    const opened = await governor.open(actor, keptMs === undefined ? {} : { keptMs });
+    opened.release();
+    return opened.sidecar;
   };
   const first = await use();
   pass(10_000);
@@ -185,9 +185,9 @@ test('an unused sidecar is closed when it has settled, and not before the counts
 test('entries that could not be shipped are found by the next start, and arrive once', async () => {
   const folder = temporaryFolder();
   const away = await startGovernor({ folder, ingest: () => Promise.reject(new Error('the database is away')) });
-  const { governed, runId, lease } = await begin(away, { name: 'left' });
+  const { governed, runId, opened } = await begin(away, { name: 'left' });
   for (let n = 0; n < 30; n += 1) await decidedCall(governed, { tool: 'box.one', input: { n } });
-  lease.release();
+  opened.release();
   await away.close(0);
 
   const next = await startGovernor({ folder });
@@ -234,10 +234,10 @@ test.skipIf(!canMount())('a disk without space for a spool is freed by shipping 
 test('counts that no limit needs any more are forgotten while the run continues', async () => {
   const clock = createManualClock();
   const governor = await startGovernor({ clock });
-  const { governed, lease } = await begin(governor, { name: 'long' });
+  const { governed, opened } = await begin(governor, { name: 'long' });
   const revision = await plane.writePolicy({ tools: { 'box.one': { api: { rateLimit: 100 } } } });
-  await lease.sidecar.reached(revision, 10_000);
-  const { counters } = lease.sidecar.governing;
+  await opened.sidecar.reached(revision, 10_000);
+  const { counters } = opened.sidecar.governing;
   let isDecided = false;
   const deciding = decidedCall(governed, { tool: 'box.one', input: {} }).then(() => {
     isDecided = true;
@@ -269,9 +269,9 @@ test('two control planes share one limit: it is exact over both', async () => {
   const agentId = await plane.createAgent({ name: 'both', enabledTools: ['box.*'] });
   const runs = await Promise.all(
     governors.map(async (governor, at) => {
-      const lease = await governor.lease({ ...actor, revision: await plane.revision() });
-      onTestFinished(() => lease.release());
-      return governRun(lease.sidecar.governing, { runId: `both-${at}`, agentId, caller: actor, tier: 'api', client: 'tollgate' });
+      const opened = await governor.open({ ...actor, revision: await plane.revision() });
+      onTestFinished(() => opened.release());
+      return governRun(opened.sidecar.governing, { runId: `both-${at}`, agentId, caller: actor, tier: 'api', client: 'tollgate' });
     }),
   );
   const decided = await Promise.all(
@@ -291,13 +291,13 @@ test('entries that wait for the audit log, and entries that were never written, 
   exportGovernor(registry, governor);
   const shown = async (name: string): Promise<number> =>
     Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await registry.getSingleMetricAsString(name))?.[1]);
-  const { governed, lease } = await begin(governor, { name: 'measured' });
+  const { governed, opened } = await begin(governor, { name: 'measured' });
   for (let n = 0; n < 3; n += 1) await decidedCall(governed, { tool: 'box.one', input: { n } });
   expect(await shown('tollgate_spool_records')).toBe(3);
   expect(await shown('tollgate_spool_bytes')).toBeGreaterThan(100);
   expect(await shown('tollgate_unrecorded_decisions_total')).toBe(0);
   expect(await shown('tollgate_lease_dry_denials_total')).toBe(0);
-  lease.sidecar.governing.unrecorded += 2;
+  opened.sidecar.governing.unrecorded += 2;
   expect(await shown('tollgate_unrecorded_decisions_total')).toBe(2);
   takes = true;
   await governor.close(5_000);

@@ -96,8 +96,8 @@ test('every sidecar receives the new epoch in full and continues, runs too, and 
     (await startRun(library.sidecar, { agent: 'bot', tier: 'api' }).decide({ tool, input: null })).decision.code;
   const governor = await startGovernor();
   const actor = await authenticate(plane.deps, `Bearer ${key}`);
-  const lease = await governor.lease(actor);
-  const run = governRun(lease.sidecar.governing, { runId: 'run-1', agentId, caller: actor, tier: 'api', client: 'tollgate' });
+  const opened = await governor.open(actor);
+  const run = governRun(opened.sidecar.governing, { runId: 'run-1', agentId, caller: actor, tier: 'api', client: 'tollgate' });
   const inRun = async (tool: string): Promise<string> => (await decidedCall(run, { tool, input: {} })).verdict.decision.code;
 
   expect(await Promise.all([decide('mail.send'), inRun('mail.send')])).toEqual(['policy_denied', 'policy_denied']);
@@ -113,7 +113,7 @@ test('every sidecar receives the new epoch in full and continues, runs too, and 
   await eventually(
     async () => (later = await plane.writePolicy({ tools: { 'mail.send': { api: { permission: 'allow' } } } })),
   ).toBeGreaterThan(0);
-  await Promise.all([process.reaches(later), library.reaches(later), lease.sidecar.reached(later, 10_000)]);
+  await Promise.all([process.reaches(later), library.reaches(later), opened.sidecar.reached(later, 10_000)]);
   expect(await Promise.all([decide('mail.send'), inRun('mail.send')])).toEqual(['allowed', 'allowed']);
   await eventually(countEntries).toBe(4);
   for (const { sidecar } of [process, library]) expect(sidecar.cell.current?.revision).toBe(later);
@@ -134,7 +134,7 @@ test('every sidecar receives the new epoch in full and continues, runs too, and 
     expect(since).toContain('snapshot taken');
     expect(since.filter((message) => message === 'delta taken' || message.endsWith('refused'))).toEqual([]);
   }
-  await expect.poll(() => lease.sidecar.state?.revision, { timeout: 10_000 }).toBeLessThan(later);
+  await expect.poll(() => opened.sidecar.state?.revision, { timeout: 10_000 }).toBeLessThan(later);
   expect(await Promise.all([decide('mail.send'), inRun('mail.send')])).toEqual(['policy_denied', 'policy_denied']);
 
   // Two from the copy, two from now, and between them the gap for what the copy does not have.
@@ -149,10 +149,10 @@ test('every sidecar receives the new epoch in full and continues, runs too, and 
   await eventually(
     async () => (next = await plane.writePolicy({ tools: { 'mail.send': { api: { permission: 'allow' } } } })),
   ).toBeGreaterThan(0);
-  await Promise.all([process.reaches(next), library.reaches(next), lease.sidecar.reached(next, 10_000)]);
+  await Promise.all([process.reaches(next), library.reaches(next), opened.sidecar.reached(next, 10_000)]);
   expect(await Promise.all([decide('mail.send'), inRun('mail.send')])).toEqual(['allowed', 'allowed']);
   expect(process.events.at(-1)?.message).toBe('delta taken');
-  lease.release();
+  opened.release();
 }, 90_000);
 
 test('it is refused while a control plane runs on the database, unless it is forced; a heartbeat in the copy does not count', async () => {

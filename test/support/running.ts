@@ -336,7 +336,7 @@ export async function startRunning(options: Options = {}): Promise<Running> {
   let runs = 0;
   const runner = createRunner({
     governor: {
-      lease: async () => ({
+      open: async () => ({
         sidecar: {
           governing,
           get state() {

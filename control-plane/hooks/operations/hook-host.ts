@@ -26,7 +26,7 @@ import type { OperationDeps } from '../../access/operation.ts';
 import { createSharedLookup } from './shared-lookup.ts';
 
 interface HookHostDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
-  readonly governor: Pick<Governor, 'lease'>;
+  readonly governor: Pick<Governor, 'open'>;
   readonly requestsPerSecond: number;
   readonly decided: HookHost['decided'];
   /** Called for refused requests that no entry records. */
@@ -71,9 +71,9 @@ export function createHookHost({ governor, requestsPerSecond, decided, calls, lo
       refused.note(actor.keyId, 'requests', () => refusedKeyOf(governor, actor));
       return full;
     }
-    const lease = await governor.lease(actor, { keptMs: capBounds.maxDurationMs.max });
-    lease.release();
-    const { governing } = lease.sidecar;
+    const opened = await governor.open(actor, { keptMs: capBounds.maxDurationMs.max });
+    opened.release();
+    const { governing } = opened.sidecar;
     const index = governing.cell.current;
     if (index === null) return noPolicy;
     const checked = authenticateBy(index, governing.govern.clock.wallTime(), shown.text, workspace);
@@ -91,9 +91,9 @@ export function createHookHost({ governor, requestsPerSecond, decided, calls, lo
 
 /** Returns the identity of a key whose requests were refused. Rejects if there is no policy. */
 async function refusedKeyOf(governor: HookHostDeps['governor'], actor: Actor): Promise<RefusedKey> {
-  const lease = await governor.lease(actor);
-  lease.release();
-  const { governing } = lease.sidecar;
+  const opened = await governor.open(actor);
+  opened.release();
+  const { governing } = opened.sidecar;
   const index = governing.cell.current;
   if (index === null) throw new AppError({ code: 'unavailable', publicMessage: noPolicy.error });
   const uid = index.keysById.get(actor.keyId)?.uid;

@@ -19,7 +19,7 @@ export interface GovernorDeps extends WorkspaceSidecarDeps {
 }
 
 /** Keeps the sidecar of a workspace open until `release`. */
-interface Lease {
+interface OpenSidecar {
   readonly sidecar: WorkspaceSidecar;
   release(): void;
 }
@@ -30,7 +30,7 @@ export interface Governor {
    * one. Rejects with `AppError`. `keptMs`: for how long from now, in ms, the sidecar must not be closed, even if
    * `isSettled` returns true. Sessions of hooks need this, because this sidecar counts their calls.
    */
-  lease(actor: Pick<Actor, 'workspaceId' | 'slug' | 'revision'>, options?: { readonly keptMs?: number }): Promise<Lease>;
+  open(actor: Pick<Actor, 'workspaceId' | 'slug' | 'revision'>, options?: { readonly keptMs?: number }): Promise<OpenSidecar>;
   /** Ships the entries that an earlier process with this folder did not ship. Call it once, at the start. */
   adopt(): Promise<void>;
   /** The state of shipping of each open sidecar, by the slug of its workspace. */
@@ -53,7 +53,7 @@ export interface Governor {
   close(deadlineMs: number): Promise<void>;
 }
 
-interface Seat {
+interface KeptSidecar {
   readonly slug: string;
   readonly opening: Promise<WorkspaceSidecar>;
   sidecar: WorkspaceSidecar | null;
@@ -71,7 +71,7 @@ export const createGovernor = (deps: GovernorDeps, config: WorkspaceSidecarConfi
 class SeatGovernor implements Governor {
   readonly #deps: GovernorDeps;
   readonly #config: WorkspaceSidecarConfig;
-  readonly #seats = new Map<number, Seat>();
+  readonly #kept = new Map<number, KeptSidecar>();
   // A sidecar stays open longer than the run that opens it. What the sidecar does must not become part of the trace of
   // that run.
   readonly #outsideOfRuns = AsyncLocalStorage.snapshot();
@@ -85,20 +85,20 @@ class SeatGovernor implements Governor {
     this.#sweeper = this.#sweepLater();
   }
 
-  async lease(
+  async open(
     { workspaceId, slug, revision }: Pick<Actor, 'workspaceId' | 'slug' | 'revision'>,
     { keptMs = 0 }: { readonly keptMs?: number } = {},
-  ): Promise<Lease> {
-    const seat = this.#seatOf({ workspaceId, slug });
-    seat.users += 1;
-    if (keptMs > 0) seat.keptUntil = Math.max(seat.keptUntil, this.#deps.clock.now() + keptMs);
+  ): Promise<OpenSidecar> {
+    const kept = this.#keptFor({ workspaceId, slug });
+    kept.users += 1;
+    if (keptMs > 0) kept.keptUntil = Math.max(kept.keptUntil, this.#deps.clock.now() + keptMs);
     let released = false;
     const release = (): void => {
-      if (!released) seat.users -= 1;
+      if (!released) kept.users -= 1;
       released = true;
     };
     try {
-      const sidecar = await seat.opening.catch(refuseUnspooled);
+      const sidecar = await kept.opening.catch(refuseUnspooled);
       await sidecar.reached(revision, policyTimeoutMs);
       return { sidecar, release };
     } catch (error) {
@@ -115,13 +115,12 @@ class SeatGovernor implements Governor {
       const workspaceId = await this.#deps.findWorkspace(slug);
       if (workspaceId === null)
         this.#deps.log.warn({ workspace: slug }, 'audit entries of runs stay on disk, because the workspace of the runs was removed');
-      else await this.#seatOf({ workspaceId, slug }).opening;
+      else await this.#keptFor({ workspaceId, slug }).opening;
     }
   }
 
   shipping(): ReadonlyMap<string, ShipperStatus> {
-    const seats = [...this.#seats.values()];
-    return new Map(seats.flatMap(({ slug, sidecar }) => (sidecar === null ? [] : [[slug, sidecar.shipping()]])));
+    return new Map([...this.#kept.values()].flatMap(({ slug, sidecar }) => (sidecar === null ? [] : [[slug, sidecar.shipping()]])));
   }
 
   leasing(): readonly LeaseStatus[] {
@@ -146,28 +145,28 @@ class SeatGovernor implements Governor {
 
   async close(deadlineMs: number): Promise<void> {
     this.#sweeper.cancel();
-    const open = [...this.#seats.values()];
-    this.#seats.clear();
-    await Promise.all(open.map((seat) => this.#retire(seat, deadlineMs)));
+    const open = [...this.#kept.values()];
+    this.#kept.clear();
+    await Promise.all(open.map((kept) => this.#retire(kept, deadlineMs)));
   }
 
-  #seatOf({ workspaceId, slug }: WorkspaceRef): Seat {
-    const known = this.#seats.get(workspaceId);
+  #keptFor({ workspaceId, slug }: WorkspaceRef): KeptSidecar {
+    const known = this.#kept.get(workspaceId);
     if (known !== undefined) return known;
     const opening = this.#outsideOfRuns(() => openWorkspaceSidecar(this.#deps, { workspaceId, slug }, this.#config));
-    const seat: Seat = { slug, opening, sidecar: null, users: 0, keptUntil: 0 };
-    this.#seats.set(workspaceId, seat);
+    const kept: KeptSidecar = { slug, opening, sidecar: null, users: 0, keptUntil: 0 };
+    this.#kept.set(workspaceId, kept);
     opening.then(
       (sidecar) => {
-        seat.sidecar = sidecar;
+        kept.sidecar = sidecar;
       },
-      () => this.#seats.delete(workspaceId),
+      () => this.#kept.delete(workspaceId),
     );
-    return seat;
+    return kept;
   }
 
   #openSidecars(): readonly WorkspaceSidecar[] {
-    return [...this.#seats.values()].flatMap(({ sidecar }) => sidecar ?? []);
+    return [...this.#kept.values()].flatMap(({ sidecar }) => sidecar ?? []);
   }
 
   #sweepLater(): ReturnType<GovernorDeps['clock']['after']> {
@@ -178,16 +177,16 @@ class SeatGovernor implements Governor {
 
   #sweep(): void {
     const now = this.#deps.clock.now();
-    for (const [workspaceId, seat] of this.#seats) {
-      seat.sidecar?.sweep();
-      if (seat.users > 0 || seat.keptUntil > now || seat.sidecar?.isSettled() !== true) continue;
-      this.#seats.delete(workspaceId);
-      void this.#retire(seat, retireDeadlineMs);
+    for (const [workspaceId, kept] of this.#kept) {
+      kept.sidecar?.sweep();
+      if (kept.users > 0 || kept.keptUntil > now || kept.sidecar?.isSettled() !== true) continue;
+      this.#kept.delete(workspaceId);
+      void this.#retire(kept, retireDeadlineMs);
     }
     this.#sweeper = this.#sweepLater();
   }
 
-  async #retire({ opening, sidecar: opened, slug }: Seat, deadlineMs: number): Promise<void> {
+  async #retire({ opening, sidecar: opened, slug }: KeptSidecar, deadlineMs: number): Promise<void> {
     try {
       const sidecar = opened ?? (await opening);
       this.#before.unrecorded += sidecar.governing.unrecorded;
