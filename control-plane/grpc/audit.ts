@@ -10,7 +10,7 @@
 // invalid message, or more than its limits, the stream ends with INVALID_ARGUMENT.
 import { hash } from 'node:crypto';
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
-import { auditService, type Batch__Output, type ShipRequest__Output, type ShipResponse } from '@tollgate/proto';
+import type { ShipRequest__Output, ShipResponse } from '@tollgate/proto';
 import { bounds, capabilitiesProblem } from '@tollgate/proto/contract';
 import type { Actor } from '../access/rules/actor.ts';
 import {
@@ -19,12 +19,14 @@ import {
   type Deliverer,
   type IngestResult,
   isSpoolId,
-  type ShippedRecord,
+  type Measured,
+  measureRecords,
 } from '../audit/rules/audit-batch.ts';
 import { onlySubOf } from '../sidecars/rules/forms.ts';
 import { grpcStatusOf } from '../base/errors.ts';
 import { loggable } from '../base/loggable.ts';
 import type { Intake, IntakePlace } from './intake.ts';
+import type { ClaimedBatch, ShipMessage } from './ship-request.ts';
 import type { GrpcMetrics } from './metrics.ts';
 import { type KeyWatch, watchKey } from './watch-key.ts';
 
@@ -43,25 +45,13 @@ const queuedRecordsMax = 2 * bounds.auditCreditRecords;
 /** Enough for one batch that is being stored, the next one, and a reserve. */
 const queuedBytesMax = 4 * bounds.auditBatchBytes;
 const queuedBatchesMax = 64;
-/** The memory of a batch and of each of its records as objects, in addition to the bytes of their message. */
+/** The memory of a batch, in addition to the bytes of its message. */
 const batchBytes = 1_024;
-const recordBytes = 256;
 /**
  * The maximum number of spools of a stream. A sidecar ships its own spool and those of processes that died. Each spool
  * costs a permanent row.
  */
 const spoolsMax = 1_000;
-
-/**
- * `bytes` is the size of the whole message. It is counted, because a kept part can be a view that keeps the whole
- * message in memory.
- */
-export type WeighedRequest = ShipRequest__Output & { readonly bytes: number };
-
-export const decodeShipRequest = (encoded: Buffer): WeighedRequest => ({
-  ...auditService.Ship.requestDeserialize(encoded),
-  bytes: encoded.length,
-});
 
 interface QueuedBatch {
   readonly spoolId: string;
@@ -74,7 +64,7 @@ interface QueuedBatch {
   readonly content: AuditBatch | { readonly problem: string };
 }
 
-type ShipStream = ServerDuplexStream<WeighedRequest, ShipResponse>;
+type ShipStream = ServerDuplexStream<ShipMessage, ShipResponse>;
 
 /** Serves one authenticated stream until either side ends it. */
 export function serveShip(deps: AuditEdgeDeps & { readonly intake: Intake }, stream: ShipStream, actor: Actor): void {
@@ -118,7 +108,7 @@ class AuditStream {
   }
 
   listen(): void {
-    this.#stream.on('data', (request: WeighedRequest) => this.#receive(request));
+    this.#stream.on('data', (request: ShipMessage) => this.#receive(request));
     this.#stream.on('end', () => {
       this.#finished = true;
       void this.#drain();
@@ -127,7 +117,7 @@ class AuditStream {
     this.#stream.on('error', () => this.#stop());
   }
 
-  #receive({ hello, batch, bytes }: WeighedRequest): void {
+  #receive({ hello, batch, bytes }: ShipMessage): void {
     if (this.#ended) return;
     if (hello != null) return this.#greet(hello);
     if (this.#granted === 0) return this.#end(status.INVALID_ARGUMENT, 'the first message must be hello');
@@ -141,7 +131,7 @@ class AuditStream {
     void this.#grant();
   }
 
-  #enqueue(batch: Batch__Output, bytes: number): void {
+  #enqueue(batch: ClaimedBatch, bytes: number): void {
     if (!isSpoolId(batch.spoolId)) return this.#end(status.INVALID_ARGUMENT, 'batch.spool_id must be 32 hex digits');
     if (this.#queuedRecords + batch.records.length > queuedRecordsMax)
       return this.#end(status.INVALID_ARGUMENT, `more than ${queuedRecordsMax} records are unacknowledged`);
@@ -250,30 +240,27 @@ class AuditStream {
 }
 
 /** `bytes`: the size of the message that contained the batch. */
-function queuedFrom(batch: Batch__Output, bytes: number, workspaceId: number, deliverer: Deliverer): QueuedBatch {
+function queuedFrom(batch: ClaimedBatch, bytes: number, workspaceId: number, deliverer: Deliverer): QueuedBatch {
   const { spoolId, records } = batch;
-  const problem = batchProblem(batch);
-  const named = { spoolId, first: records[0]?.sequence };
+  const [head] = records;
+  const measured = measureRecords(records);
+  const problem = batchProblem({ ...batch, bytes: measured.bytes });
+  const named = { spoolId, first: head?.sequence };
   if (problem !== null) return { ...named, records: 0, bytes: batchBytes, content: { problem } };
-  const size = bytes + batchBytes + records.length * recordBytes;
-  return { ...named, records: records.length, bytes: size, content: batchOf(batch, workspaceId, deliverer) };
+  const content = { ...batchOf(batch, workspaceId, deliverer), ...measured };
+  return { ...named, records: records.length, bytes: bytes + batchBytes, content };
 }
 
 const batchOf = (
-  { spoolId, spoolSecret, workspaceId, canWait, records }: Batch__Output,
+  { spoolId, spoolSecret, workspaceId, canWait, records }: ClaimedBatch,
   ofKey: number,
   deliverer: Deliverer,
-): AuditBatch => ({
+): Omit<AuditBatch, keyof Measured> => ({
   workspaceId: ofKey,
   spoolId,
   secretHash: hash('sha256', spoolSecret),
   begunFor: workspaceId === '' ? null : workspaceId,
   deliverer,
   canWait,
-  records: records.map(recordOf),
-});
-
-const recordOf = ({ sequence, entry, lost, content }: Batch__Output['records'][number]): ShippedRecord => ({
-  sequence,
-  content: content === 'entry' && entry != null ? { entry } : { lost: lost?.reason ?? 'unreadable', last: lost?.last ?? sequence },
+  records,
 });

@@ -18,7 +18,7 @@ import type { Actor } from '../access/rules/actor.ts';
 import { mayServe } from '../sidecars/rules/forms.ts';
 import { grpcStatusOf } from '../base/errors.ts';
 import { type ApprovalEdgeDeps, serveApproval } from './approval.ts';
-import { type AuditEdgeDeps, decodeShipRequest, serveShip, type WeighedRequest } from './audit.ts';
+import { type AuditEdgeDeps, serveShip } from './audit.ts';
 import { type ConnectionBounds, connectionBounds, type Connections, listenForConnections } from './connections.ts';
 import { createTlsCredentials, type TlsSource } from './credentials.ts';
 import { createIntake } from './intake.ts';
@@ -28,6 +28,7 @@ import type { Encodable } from './pushes.ts';
 import { type QuotaEdgeDeps, serveLease } from './quota.ts';
 import { readOnlyWhileFlowing } from './read-ahead.ts';
 import { shareLooks } from './shared-looks.ts';
+import { decodeShipRequest, type ShipMessage } from './ship-request.ts';
 import { lookMs } from './watch-key.ts';
 import { shareTimer } from '../base/shared-timer.ts';
 import { createStreamSeats } from './stream-seats.ts';
@@ -98,7 +99,7 @@ export async function startGrpcServer(
   server.addService(
     { ...auditService, Ship: { ...auditService.Ship, requestDeserialize: decodeShipRequest } },
     {
-      Ship: authenticated<WeighedRequest, ShipResponse>(deps, (stream, actor) =>
+      Ship: authenticated<ShipMessage, ShipResponse>(deps, (stream, actor) =>
         serveShip({ ...deps, intake, stillStands, looks }, stream, actor),
       ),
     },

@@ -1,8 +1,9 @@
 // The gRPC edge: which clients are accepted, which messages a stream may send, and that entries arrive exactly once.
-import { type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
+import { auditService, type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
 import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { batchProblem } from '../../control-plane/audit/rules/audit-batch.ts';
+import { batchProblem, measureRecords } from '../../control-plane/audit/rules/audit-batch.ts';
+import { decodeShipRequest } from '../../control-plane/grpc/ship-request.ts';
 import { createWorkspace } from '../../control-plane/workspaces/operations/create-workspace.ts';
 import { deleteWorkspace } from '../../control-plane/workspaces/operations/delete-workspace.ts';
 import { startRun } from '../../sidecar/doors/library/library.ts';
@@ -275,8 +276,8 @@ test.each(badBatches)(
     const wire = await shipping();
     wire.write({ batch: { ...shipped(spoolId), records: [...records] } });
     expect(await wire.next()).toMatchObject({ refused: { spoolId, code: 'malformed', expected: 0 } });
-    const claimed = [...records].map((one) => ({ content: 'entry' in one ? 'entry' : 'lost' in one ? 'lost' : undefined, ...one }));
-    expect(batchProblem({ ...shipped(spoolId), workspaceId: '', records: claimed })).toMatch(words);
+    const { batch } = decodeShipRequest(auditService.Ship.requestSerialize({ batch: { ...shipped(spoolId), records: [...records] } }));
+    expect(batch && batchProblem({ ...batch, ...measureRecords(batch.records) })).toMatch(words);
     expect(await stored(spool('b'))).toEqual([]);
     wire.write({ batch: { ...shipped((goodSpools += 1).toString(16).padStart(32, '7')), records: recordsOf(1, 1) } });
     expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 1 } });

@@ -278,7 +278,7 @@ test.each([
   ['a'.repeat(32), -1, /consecutive sequence numbers/],
   ['a'.repeat(32), Number.MAX_SAFE_INTEGER + 1, /consecutive sequence numbers/],
 ])('a batch of spool %j with sequence %d is answered: %s', (spoolId, sequence, problem) => {
-  const said = batchProblem({ ...shipped(spoolId), workspaceId: '', records: [record(sequence, entry())] });
+  const said = batchProblem({ ...shipped(spoolId), workspaceId: '', records: [record(sequence, entry())], bytes: 2 });
   if (problem === null) expect(said).toBeNull();
   else expect(said).toMatch(problem);
 });

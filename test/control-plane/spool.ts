@@ -1,7 +1,8 @@
 // Batches as a sidecar ships them.
+
 import type { AuditEntry } from '@tollgate/proto/contract';
 import { hash } from 'node:crypto';
-import type { AuditBatch, IngestResult, ShippedRecord } from '../../control-plane/audit/rules/audit-batch.ts';
+import { type AuditBatch, type IngestResult, measureRecords, type ShippedRecord } from '../../control-plane/audit/rules/audit-batch.ts';
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
 import type { Rest } from './rest.ts';
 
@@ -21,6 +22,7 @@ export const batchOf = ({ spoolId, ...batch }: BatchOf): AuditBatch => ({
   begunFor: null,
   deliverer: { keyId: 'key-1', onlySub: null },
   canWait: false,
+  ...measureRecords(batch.records),
   ...batch,
 });
 

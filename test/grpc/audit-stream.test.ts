@@ -9,7 +9,8 @@ import type { Actor } from '../../control-plane/access/rules/actor.ts';
 import type { AuditBatch, IngestResult } from '../../control-plane/audit/rules/audit-batch.ts';
 import { shareTimer } from '../../control-plane/base/shared-timer.ts';
 import { lookMs } from '../../control-plane/grpc/watch-key.ts';
-import { decodeShipRequest, serveShip } from '../../control-plane/grpc/audit.ts';
+import { decodeShipRequest } from '../../control-plane/grpc/ship-request.ts';
+import { serveShip } from '../../control-plane/grpc/audit.ts';
 import { createIntake } from '../../control-plane/grpc/intake.ts';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 
@@ -23,7 +24,7 @@ function start(bounds: Partial<typeof standard> = {}) {
   let isOpen = false;
   const ingest = async (batch: AuditBatch): Promise<IngestResult> => {
     if (!isOpen) await new Promise<void>((go) => waiting.push(go));
-    return { acknowledged: batch.records.at(-1)?.sequence ?? 0 };
+    return { acknowledged: batch.last };
   };
   const metrics = createGrpcMetrics(new Registry());
   const open = (keyId: string) => {
@@ -69,7 +70,7 @@ const batch = (sequence: number, bytes: number, fields: object = {}) => ({
     spoolId,
     spoolSecret: Buffer.alloc(32),
     workspaceId: '',
-    records: [{ sequence, content: 'entry', entry: Buffer.from('{}') }],
+    records: [{ sequence, content: { entry: Buffer.from('{}') } }],
     ...fields,
   },
   bytes,
@@ -123,7 +124,7 @@ test('the length of a message is its length on the wire, unknown fields included
   const known = auditService.Ship.requestSerialize({ batch: { spoolId, records: [{ sequence: 1, entry: Buffer.from('{}') }] } });
   // Field 15, 100 bytes.
   const encoded = Buffer.concat([known, Buffer.from([0x7a, 100]), Buffer.alloc(100)]);
-  expect(decodeShipRequest(encoded)).toMatchObject({ batch: { spoolId, records: [{ sequence: 1 }] }, bytes: known.length + 102 });
+  expect(decodeShipRequest(encoded)).toMatchObject({ batch: { spoolId }, bytes: known.length + 102 });
 });
 
 test('many small batches are read a few at a time', async () => {

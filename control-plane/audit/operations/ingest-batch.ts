@@ -4,7 +4,7 @@
 // that can wait are gathered for a short time before a commit. 200 sidecars with one entry every two seconds then need
 // 11 commits a second, not 45.
 import { bounds } from '@tollgate/proto/contract';
-import type { AuditBatch, IngestResult, ShippedRecord } from '../rules/audit-batch.ts';
+import type { AuditBatch, IngestResult } from '../rules/audit-batch.ts';
 import { openRecord } from '../rules/audit-entry.ts';
 import { copyEntries, type NumberedEntry } from '../store/audit-copy.ts';
 import { advanceLog, type ChainEnd, deleteUnbegunSpools, insertGaps, listSent, lockLog, type NumberedGap } from '../store/audit-ingest.ts';
@@ -53,19 +53,17 @@ export function createIngest(deps: IngestDeps): (batch: AuditBatch) => Promise<I
   });
 }
 
-const bytesOf = ({ content }: ShippedRecord): number => ('entry' in content ? content.entry.length : content.lost.length);
-
 /**
  * Returns a function that tells whether the next batch still fits into a group. A group is not larger than the maximum
  * size of one batch.
  */
 function openGroup(): (batch: AuditBatch) => boolean {
   let count = 0;
-  let bytes = 0;
-  return ({ records }) => {
+  let sum = 0;
+  return ({ records, bytes }) => {
     count += records.length;
-    bytes += records.reduce((sum, record) => sum + bytesOf(record), 0);
-    return count <= bounds.auditBatchRecords && bytes <= bounds.auditBatchBytes;
+    sum += bytes;
+    return count <= bounds.auditBatchRecords && sum <= bounds.auditBatchBytes;
   };
 }
 
@@ -85,13 +83,15 @@ async function commitAlone(deps: IngestDeps, batches: readonly AuditBatch[]): Pr
 type FindDays = (batches: readonly AuditBatch[], now: Date) => readonly string[];
 
 const daysOf: FindDays = (batches, now) => {
-  const contents = batches.flatMap(({ records }) => records.map(({ content }) => content));
-  return [...new Set(contents.flatMap((content) => ('entry' in content ? [dayOf(openRecord(content.entry, now).time)] : [])))];
+  const days = new Set<string>();
+  for (const { records } of batches)
+    for (const { content } of records) if ('entry' in content) days.add(dayOf(openRecord(content.entry, now).time));
+  return [...days];
 };
 
 const spanOf = (batches: readonly AuditBatch[]): { readonly first: number; readonly last: number } => ({
-  first: Math.min(...batches.map(({ records: [record] }) => record?.sequence ?? 0)),
-  last: Math.max(...batches.map(({ records }) => records.at(-1)?.sequence ?? 0)),
+  first: Math.min(...batches.map(({ first }) => first)),
+  last: Math.max(...batches.map(({ last }) => last)),
 });
 
 /** Commits all batches of one workspace, or none. Creates the missing days among the days that `findDays` returns. */

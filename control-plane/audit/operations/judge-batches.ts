@@ -2,7 +2,7 @@
 // secret, in its workspace, without holes, and never a second time with different bytes. Pure.
 import { hash } from 'node:crypto';
 import type { RefusedCode } from '@tollgate/proto/contract';
-import { type AuditBatch, type IngestResult, lastOf, type ShippedRecord } from '../rules/audit-batch.ts';
+import { type AuditBatch, type IngestResult, lastOf, type ShippedRecord, type ShippedRecords } from '../rules/audit-batch.ts';
 import { cleanText } from '../../base/clean-json.ts';
 import { type SpoolState, type LockedSpool, type LockedWorkspace, sentKept, type SentRun } from '../store/audit-ingest.ts';
 
@@ -10,7 +10,8 @@ import { type SpoolState, type LockedSpool, type LockedWorkspace, sentKept, type
 export interface FreshItems extends Pick<LockedSpool, 'keyId' | 'onlySub'> {
   readonly spoolId: string;
   readonly deliveredBy: string;
-  readonly items: readonly Item[];
+  /** In the order of their sequences. They can be read only once. */
+  readonly items: Iterable<Item>;
 }
 
 /** The content of one item of the log. */
@@ -32,7 +33,8 @@ const cameAgain = 'came again with other bytes, which were refused';
 const reasonMax = 500;
 /** The maximum number of sequences by which a spool can be ahead of the database. No spool reaches it. */
 const sequencesAheadMax = 1_000_000_000;
-const hashBytes = 32;
+/** The length of a SHA-256 in hex. */
+const hashDigits = 64;
 
 interface BatchJudgement {
   /** The number of new records. */
@@ -57,8 +59,7 @@ interface LockedWorkspaceLog {
  * Returns whether a part of the batch arrived before. In this case, `judgeBatches` needs the stored hashes (`sent`) of
  * the batch's spool.
  */
-export const comesAgain = ({ records }: AuditBatch, spool: LockedSpool | undefined): boolean =>
-  (records[0]?.sequence ?? 0) <= (spool?.stored ?? 0);
+export const comesAgain = ({ first }: AuditBatch, spool: LockedSpool | undefined): boolean => first <= (spool?.stored ?? 0);
 
 /** Batches of one spool must be in the order in which they arrived. */
 export function judgeBatches(
@@ -77,24 +78,22 @@ export function judgeBatches(
     const refused = refusalOf(batch, spool, workspace);
     if (refused !== null) return { refused, expected: refused === 'hole' ? spool.stored + 1 : 0 };
     const conflict = findConflict(batch, spool, sent);
-    const arrive = (next: LockedSpool, items: readonly Item[]): void => {
+    const arrive = (next: LockedSpool, items: Iterable<Item>): void => {
       spools.set(spoolId, next);
       arrived.set(spoolId, { spoolId, at: receivedAt, ...next });
-      if (items.length > 0) fresh.push({ spoolId, keyId: next.keyId, onlySub: next.onlySub, deliveredBy: deliverer.keyId, items });
+      fresh.push({ spoolId, keyId: next.keyId, onlySub: next.onlySub, deliveredBy: deliverer.keyId, items });
     };
     if (conflict !== null) {
       // Record the conflict once only, because the sidecar sends the batch repeatedly.
       if (!spool.conflicted) arrive({ ...spool, conflicted: true }, [conflict]);
       return { refused: 'conflict', expected: spool.stored + 1 };
     }
-    const beyond = batch.records.flatMap((record) => partBeyond(record, spool.stored));
-    const newest = beyond.at(-1);
-    if (newest === undefined) return { acknowledged: spool.stored };
-    const stored = lastOf(newest);
+    if (batch.last <= spool.stored) return { acknowledged: spool.stored };
+    const beyond = recordsBeyond(batch, spool.stored);
     records += beyond.length;
     sent.push(...runsOf(spoolId, beyond));
-    arrive({ ...ownedBy(batch, spool), stored, restored: false }, itemsOf(spool.stored, beyond, spool.restored ? setBack : neverArrived));
-    return { acknowledged: stored };
+    arrive({ ...ownedBy(batch, spool), stored: batch.last, restored: false }, itemsOf(missingBefore(batch, spool), beyond));
+    return { acknowledged: batch.last };
   });
   return { records, fresh, answers, arrived: [...arrived.values()], sent: sent.slice(known.sent.length) };
 }
@@ -104,11 +103,10 @@ const unknownSpool: LockedSpool = { stored: 0, restored: false, secretHash: null
 function refusalOf(batch: AuditBatch, spool: LockedSpool, workspace: LockedWorkspace): RefusedCode | null {
   if (spool.secretHash !== null && spool.secretHash !== batch.secretHash) return 'wrong_secret';
   if (!isOfWorkspace(batch, workspace)) return 'other_workspace';
-  const first = batch.records[0]?.sequence ?? 0;
   // The first batch of an unknown spool may begin at a later sequence, because earlier records may be out of retention.
   // In a known spool, no record may be missing. An exception is a spool whose records were lost when the database was
   // restored.
-  const ahead = first - spool.stored - 1;
+  const ahead = batch.first - spool.stored - 1;
   return (spool.stored > 0 && !spool.restored && ahead > 0) || ahead > sequencesAheadMax ? 'hole' : null;
 }
 
@@ -118,7 +116,8 @@ function refusalOf(batch: AuditBatch, spool: LockedSpool, workspace: LockedWorks
  */
 function isOfWorkspace({ begunFor, records }: AuditBatch, { randomId, createdAt }: LockedWorkspace): boolean {
   if (begunFor !== null) return begunFor === randomId;
-  return !records.some(({ content }) => 'entry' in content && claimedTime(content.entry) < createdAt.getTime());
+  for (const { content } of records) if ('entry' in content && claimedTime(content.entry) < createdAt.getTime()) return false;
+  return true;
 }
 
 /**
@@ -143,73 +142,87 @@ const ownedBy = ({ secretHash, deliverer }: AuditBatch, spool: LockedSpool): Loc
       { ...spool, onlySub: spool.onlySub ?? (spool.keyId === deliverer.keyId ? deliverer.onlySub : null) };
 
 /**
- * Returns the part of a record after the sequence `stored`. If a loss begins at this sequence or earlier, it is
+ * Returns the parts of the records after the sequence `stored`. If a loss begins at this sequence or earlier, it is
  * shortened.
  */
-function partBeyond(record: ShippedRecord, stored: number): readonly ShippedRecord[] {
-  if (lastOf(record) <= stored) return [];
-  return [record.sequence > stored ? record : { ...record, sequence: stored + 1 }];
+function recordsBeyond({ records, first }: AuditBatch, stored: number): ShippedRecords {
+  if (first > stored) return records;
+  const read = function* (): Generator<ShippedRecord> {
+    for (const record of records)
+      if (lastOf(record) > stored) yield record.sequence > stored ? record : { ...record, sequence: stored + 1 };
+  };
+  let length = 0;
+  for (const record of records) if (lastOf(record) > stored) length += 1;
+  return { length, [Symbol.iterator]: read };
 }
 
-const hashOf = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer');
+const hashOf = (bytes: Uint8Array): string => hash('sha256', bytes, 'hex');
 
 /** Groups entries that follow each other without a loss. */
-function runsOf(spoolId: string, records: readonly ShippedRecord[]): readonly SentRun[] {
-  const runs: { readonly first: number; readonly hashes: Buffer[] }[] = [];
+function runsOf(spoolId: string, records: ShippedRecords): readonly SentRun[] {
+  const runs: { readonly spoolId: string; readonly first: number; last: number; hashes: string }[] = [];
   for (const { sequence, content } of records) {
     if (!('entry' in content)) continue;
     const run = runs.at(-1);
-    if (run !== undefined && run.first + run.hashes.length === sequence) run.hashes.push(hashOf(content.entry));
-    else runs.push({ first: sequence, hashes: [hashOf(content.entry)] });
+    if (run?.last === sequence - 1) {
+      run.last = sequence;
+      run.hashes += hashOf(content.entry);
+    } else runs.push({ spoolId, first: sequence, last: sequence, hashes: hashOf(content.entry) });
   }
-  return runs.map(({ first, hashes }) => ({ spoolId, first, last: first + hashes.length - 1, hashes: Buffer.concat(hashes) }));
+  return runs;
 }
 
 /**
  * Returns the range of the entries that arrived before with different bytes, from the first of them to the last.
  * Returns null if there are no such entries.
  */
-function findConflict({ spoolId, records }: AuditBatch, { stored }: LockedSpool, sent: readonly SentRun[]): Gap | null {
-  const runs = sent.filter((run) => run.spoolId === spoolId);
-  const differing = records.filter(({ sequence, content }) => {
-    if (!('entry' in content) || sequence > stored || sequence <= stored - sentKept) return false;
+function findConflict(batch: AuditBatch, spool: LockedSpool, sent: readonly SentRun[]): Gap | null {
+  if (!comesAgain(batch, spool)) return null;
+  const { stored } = spool;
+  const runs = sent.filter(({ spoolId }) => spoolId === batch.spoolId);
+  const differing: number[] = [];
+  for (const { sequence, content } of batch.records) {
+    if (!('entry' in content) || sequence > stored || sequence <= stored - sentKept) continue;
     const before = hashAt(runs, sequence);
-    return before !== null && !before.equals(hashOf(content.entry));
-  });
+    if (before !== null && before !== hashOf(content.entry)) differing.push(sequence);
+  }
   const [first] = differing;
-  return first === undefined ? null : { first: first.sequence, last: differing.at(-1)?.sequence ?? first.sequence, reason: cameAgain };
+  return first === undefined ? null : { first, last: differing.at(-1) ?? first, reason: cameAgain };
 }
 
-function hashAt(runs: readonly SentRun[], sequence: number): Buffer | null {
+function hashAt(runs: readonly SentRun[], sequence: number): string | null {
   const run = runs.find(({ first, last }) => first <= sequence && sequence <= last);
   if (run === undefined) return null;
-  const at = (sequence - run.first) * hashBytes;
-  return run.hashes.subarray(at, at + hashBytes);
+  const at = (sequence - run.first) * hashDigits;
+  return run.hashes.slice(at, at + hashDigits);
 }
 
+/** The records before the batch that did not arrive. */
+const missingBefore = ({ first }: AuditBatch, { stored, restored }: LockedSpool): Gap | null =>
+  first > stored + 1 ? { first: stored + 1, last: first - 1, reason: restored ? setBack : neverArrived } : null;
+
 /**
- * Returns the items in the order of their sequences. They include the losses that the sidecar reports and a gap that it
- * does not report.
+ * Yields the items in the order of their sequences. They include the losses that the sidecar reports and a gap that it
+ * does not report. Consecutive losses with the same reason become one gap.
  */
-function itemsOf(stored: number, fresh: readonly ShippedRecord[], missing: string): readonly Item[] {
-  const first = fresh[0]?.sequence ?? 0;
-  const items: Item[] = first > stored + 1 ? [{ first: stored + 1, last: first - 1, reason: missing }] : [];
+function* itemsOf(missing: Gap | null, fresh: ShippedRecords): Generator<Item> {
+  let gap = missing;
   for (const { sequence, content } of fresh) {
-    if ('entry' in content) items.push({ sequence, bytes: content.entry });
-    else addLoss(items, { first: sequence, last: content.last, reason: reasonFrom(content.lost) });
+    if ('entry' in content) {
+      if (gap !== null) yield gap;
+      gap = null;
+      yield { sequence, bytes: content.entry };
+      continue;
+    }
+    const { last } = content;
+    const reason = reasonFrom(content.lost);
+    if (gap !== null && gap.reason !== reason) yield gap;
+    gap = { first: gap?.reason === reason ? gap.first : sequence, last, reason };
   }
-  return items;
+  if (gap !== null) yield gap;
 }
 
 const reasonFrom = (claimed: string): string =>
   cleanText(claimed, new Set())
     .slice(0, reasonMax)
     .replace(/\p{Cs}$/u, '');
-
-/** Consecutive losses with the same reason become one gap. */
-function addLoss(items: Item[], { first, last, reason }: Gap): void {
-  const before = items.at(-1);
-  if (before !== undefined && 'reason' in before && before.reason === reason && before.last === first - 1)
-    items.splice(-1, 1, { ...before, last });
-  else items.push({ first, last, reason });
-}

@@ -48,13 +48,14 @@ export interface LockedWorkspace {
 }
 
 /**
- * Consecutive entries of one spool. `hashes` contains the SHA-256 of the bytes of each entry, 32 bytes each, in order.
+ * Consecutive entries of one spool. `hashes` contains the SHA-256 of the bytes of each entry in hex, 64 digits each, in
+ * order.
  */
 export interface SentRun {
   readonly spoolId: string;
   readonly first: number;
   readonly last: number;
-  readonly hashes: Buffer;
+  readonly hashes: string;
 }
 
 interface LockedLog extends ChainEnd {
@@ -149,9 +150,9 @@ export async function listSent(
   spoolIds: readonly string[],
   { first: from, last: to }: { readonly first: number; readonly last: number },
 ): Promise<readonly SentRun[]> {
-  const { rows } = await client.query<{ spool: string; first: string; last: string; hashes: Buffer }>(
+  const { rows } = await client.query<{ spool: string; first: string; last: string; hashes: string }>(
     patientQuery(
-      `select encode(uuid_send(spool_id), 'hex') as spool, first_sequence as first, last_sequence as last, hashes
+      `select encode(uuid_send(spool_id), 'hex') as spool, first_sequence as first, last_sequence as last, encode(hashes, 'hex') as hashes
        from audit_sent where workspace_id = $1 and spool_id = any($2::uuid[]) and last_sequence >= $3 and first_sequence <= $4`,
       [workspaceId, spoolIds, from, to],
     ),
@@ -200,7 +201,7 @@ export async function advanceLog(
          from arrived where audit_stream.workspace_id = $1 and audit_stream.spool_id = arrived.spool_id),
        noted as (
          insert into audit_sent (workspace_id, spool_id, first_sequence, last_sequence, hashes)
-         select $1, spool_id, first, last, hashes from unnest($12::uuid[], $13::bigint[], $14::bigint[], $15::bytea[])
+         select $1, spool_id, first, last, decode(hashes, 'hex') from unnest($12::uuid[], $13::bigint[], $14::bigint[], $15::text[])
            as sent (spool_id, first, last, hashes)),
        forgotten as (
          delete from audit_sent using arrived where audit_sent.workspace_id = $1 and audit_sent.spool_id = arrived.spool_id

@@ -13,7 +13,7 @@ import {
   type ShipperStatus,
   type SpoolRecord,
 } from '@tollgate/sidecar/engine';
-import type { AuditBatch, IngestResult } from '../../audit/rules/audit-batch.ts';
+import { type AuditBatch, type IngestResult, measureRecords, type ShippedRecord } from '../../audit/rules/audit-batch.ts';
 import { type HeldPolicy, type HeldPolicyDeps, heardCell, holdPolicy, type WorkspaceRef } from './held-policy.ts';
 
 export interface WorkspaceSidecarDeps extends HeldPolicyDeps {
@@ -125,18 +125,22 @@ export async function openWorkspaceSidecar(
 /** Used in place of the id of a key, because this process has no key. No id of a key has this form. */
 const ourselves = { keyId: 'control-plane', onlySub: null };
 
-const batchOf = ({ spoolId, spoolSecret, workspaceId, records }: DirectBatch, ofWorkspace: number): AuditBatch => ({
-  workspaceId: ofWorkspace,
-  spoolId,
-  secretHash: hash('sha256', spoolSecret),
-  begunFor: workspaceId === '' ? null : workspaceId,
-  deliverer: ourselves,
-  // A direct stream commits one batch after the other.
-  canWait: false,
-  records: records.map(shipped),
-});
+function batchOf({ spoolId, spoolSecret, workspaceId, records: sent }: DirectBatch, ofWorkspace: number): AuditBatch {
+  const records = sent.map(shipped);
+  return {
+    workspaceId: ofWorkspace,
+    spoolId,
+    secretHash: hash('sha256', spoolSecret),
+    begunFor: workspaceId === '' ? null : workspaceId,
+    deliverer: ourselves,
+    // A direct stream commits one batch after the other.
+    canWait: false,
+    records,
+    ...measureRecords(records),
+  };
+}
 
-const shipped = (record: SpoolRecord): AuditBatch['records'][number] =>
+const shipped = (record: SpoolRecord): ShippedRecord =>
   'entry' in record
     ? { sequence: record.sequence, content: { entry: record.entry } }
     : { sequence: record.sequence, content: { lost: record.lost.reason, last: record.lost.last } };
