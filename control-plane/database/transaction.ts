@@ -28,6 +28,15 @@ export function patientQuery(text: string, values: readonly unknown[], queryTime
   return config;
 }
 
+/**
+ * A patient query of a hot path: each connection parses and plans it once, under this name. A name must always have the
+ * same text.
+ */
+export const preparedQuery = (name: string, text: string, values: readonly unknown[]): pg.QueryConfig => ({
+  ...patientQuery(text, values),
+  name,
+});
+
 /** Wraps `client`: all its queries can take longer than the pool allows. */
 export const patiently = (client: pg.PoolClient): Queryable => {
   const query = (text: string, values: readonly unknown[] = []) => client.query(patientQuery(text, values));
