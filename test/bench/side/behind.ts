@@ -1,13 +1,14 @@
 // S2: the cost behind the hook endpoint (control plane and PostgreSQL) for 1,000 entries, compared with the first
-// version in the same run; and with 200 sidecars that make one call every two seconds each.
+// version in the same run, and with COPY alone; and with 200 sidecars that make one call every two seconds each.
 import { setTimeout as delay } from 'node:timers/promises';
 import { startProgram } from '../../support/programs.ts';
-import { judge, type Result, type Row } from '../measure.ts';
-import { type LoadSubject, loadInTurn, rowOf, unlessMissing } from './compare.ts';
+import { judge, median, orient, type Result, type Row } from '../measure.ts';
+import { type Figures, type LoadSubject, loadInTurn, measuredAlone, rowOf, unlessMissing } from './compare.ts';
+import { copyFloor } from './copy-floor.ts';
 import { Missing } from './missing.ts';
 import { cpuSecondsOf } from './processes.ts';
 import { hookRequest } from './questions.ts';
-import { type Closing, deniedRow, type Sidecar, startControlPlane, startSidecar, withClosing } from './stage.ts';
+import { type Closing, type ControlPlane, deniedRow, type Sidecar, startControlPlane, startSidecar, withClosing } from './stage.ts';
 import type { SideOptions } from './side.ts';
 import { buildCommit, firstVersion, type Tree } from './tree.ts';
 
@@ -23,17 +24,28 @@ export async function* benchBehind({ tree, rounds, alone }: SideOptions): AsyncG
       for (const at of connections) {
         const agent = withCaps ? 'worker' : 'free';
         const others = { first: first === null || first instanceof Missing ? first : first.loaded(agent) };
+        const before = await ours.plane.entries();
         const seen = await loadInTurn(ours.loaded(agent), others, { connections: at, rounds, folder });
         const name = `S2 behind the hook endpoint at ${at}${withCaps ? ', with caps' : ''}`;
         const row = { name, unit, figure: 'behind', against: 'the first version' } as const;
         results.push(rowOf({ id: `S2 ${withCaps ? 'with caps ' : ''}at ${at}`, ...row }, seen.ours, seen.others.first));
+        results.push(floorRow(name, await copyFloor(ours.plane.pid, before), seen.others.first));
       }
     return [...results, await deniedRow('S2 calls denied though all had capacity', ours.sidecar)];
   });
   yield await withClosing((closing, folder) => manySidecars(tree, folder, closing));
 }
 
+/** What PostgreSQL alone needs for the entries, beside the first version as the row before. No target can be below. */
+function floorRow(name: string, value: number, first: readonly Figures[] | Missing | null): Row {
+  const fields = { name: `${name}: the same entries by COPY alone`, value, unit };
+  if (first === null || first instanceof Missing) return orient({ ...fields, baseline: measuredAlone, ratio: 1 });
+  const theirs = median(first.map(({ behind }) => behind));
+  return orient({ ...fields, baseline: `the first version: ${theirs.toPrecision(3)}`, ratio: value / theirs });
+}
+
 interface BehindSubject {
+  readonly plane: ControlPlane;
   readonly sidecar: Sidecar;
   readonly loaded: (agent: 'worker' | 'free') => LoadSubject;
 }
@@ -42,7 +54,7 @@ async function startLoaded(tree: Tree, folder: string, closing: Closing): Promis
   const plane = await startControlPlane(tree, folder, closing);
   const sidecar = await startSidecar({ tree, plane, folder }, closing);
   const program = { gateway: sidecar.pid, behind: [plane.pid], rest: sidecar.delivered, log: { entries: plane.entries, perCall: 1 } };
-  return { sidecar, loaded: (agent) => ({ ...program, request: hookRequest(sidecar, agent) }) };
+  return { plane, sidecar, loaded: (agent) => ({ ...program, request: hookRequest(sidecar, agent) }) };
 }
 
 const fleetSize = 200;
