@@ -42,6 +42,7 @@ function readBatch(bytes: Buffer, { from, to }: Span): ClaimedBatch {
   const reader = new WireReader(bytes, from, to);
   while (reader.next()) {
     if (reader.field === batch.records) {
+      // Bytes that are not a record are rejected here, and not when the record is used.
       readRecord(bytes, reader);
       length += 1;
     } else if (reader.field === batch.spoolId) claimed.spoolId = bytes.toString('utf8', reader.from, reader.to);

@@ -167,7 +167,7 @@ test('a stream that is paused has one or two messages read ahead, not as many as
   };
   for (let n = 1; n <= 200; n += 1) wire.write({ batch: { ...shipped(spool('6')), records: recordsOf(n, 1) } });
   // One is in ingestion, and sixty-four wait.
-  await expect.poll(messagesRead).toBeGreaterThanOrEqual(65);
+  await expect.poll(messagesRead, { timeout: 10_000 }).toBeGreaterThanOrEqual(65);
   for (let n = 0; n < 5; n += 1) await honestContinues();
   expect(messagesRead() - 5).toBeLessThanOrEqual(67);
   release();
