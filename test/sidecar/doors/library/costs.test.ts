@@ -1,7 +1,7 @@
 // `reserveCost` and `settleCost`: what a run may spend, also with many calls in parallel, and what it has spent.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { CostReservation, CostVerdict } from '../../../../sidecar/doors/library/costs.ts';
+import type { CostReservation, CostVerdict } from '../../../../sidecar/engine/limits/costs.ts';
 import { type Run, startRun } from '../../../../sidecar/doors/library/library.ts';
 import { createTestSidecar, type TestSidecar } from '../../../support/governing.ts';
 import { agent, settings } from '../../../support/snapshots.ts';

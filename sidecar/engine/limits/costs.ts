@@ -2,8 +2,8 @@
 // concurrent work cannot exceed the budget. A delegated run spends from its own budget and from each budget above it.
 // Amounts are stored as whole millionths of a cent, so the sum of many small amounts is exact.
 import { AppError, type ReasonCode } from '@tollgate/proto/contract';
-import type { Decision, StopReason } from '../../engine/decide/decision.ts';
-import { microcents, type RunUsage } from '../../engine/limits/usage.ts';
+import type { Decision, StopReason } from '../decide/decision.ts';
+import { microcents, type RunUsage } from './usage.ts';
 
 /** A reservation, to be settled once with the actual cost. */
 export interface CostReservation {
