@@ -34,7 +34,7 @@ const meanings: Readonly<Record<ReasonCode, readonly [step: string, meaning: str
   agent_tools: ['3', '`enabledTools` of the agent does not name the tool'],
   delegation_denied: ['3', 'the profile of an agent does not permit this chain'],
   delegated_tools: ['3', 'the tool was not handed down to this agent'],
-  sessions_full: ['before 0', 'the key has as many sessions with `delegated_tools` as there is space for'],
+  sessions_full: ['before 0', 'the key has as many sessions with `delegated_tools`, or with costs, as there is space for'],
   scope_missing: ['3', 'the tool requires a scope that the chain lacks'],
   tool_definition_changed: ['2', 'the definition of the tool is not admitted, and the workspace pins definitions'],
   cap_duration: ['4', 'the run has reached `maxDurationMs`'],

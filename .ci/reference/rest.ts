@@ -26,6 +26,7 @@ const needs: Readonly<Record<string, readonly Action[] | Credential>> = {
   createWorkspace: 'operator',
   deleteWorkspace: 'operator',
   governApproval: 'govern',
+  governCost: 'govern',
   governToolOutput: 'govern',
   governToolUse: 'govern',
   readHealth: 'none',
@@ -99,6 +100,7 @@ const needs: Readonly<Record<string, readonly Action[] | Credential>> = {
   readWorkspacePolicy: ['workspace-policy.read'],
   writeWorkspacePolicy: ['workspace-policy.write'],
   governApprovalInWorkspace: 'govern',
+  governCostInWorkspace: 'govern',
   governToolOutputInWorkspace: 'govern',
   governToolUseInWorkspace: 'govern',
 };

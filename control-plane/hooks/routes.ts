@@ -1,7 +1,7 @@
 // Routes for hooks. Hook clients call them before and after a tool call, with a key of scope `govern`. A sidecar
 // process serves the same protocol; the code of the sidecar documents what each answer means.
 import { approvalStates, bounds, reasons } from '@tollgate/proto/contract';
-import { type HookRoutes, registerHooks, waitMsMax } from '@tollgate/sidecar/hooks';
+import { centsMax, type HookRoutes, registerHooks, waitMsMax } from '@tollgate/sidecar/hooks';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { isObject, type JsonSchema } from '@tollgate/proto/shape';
 import Type from 'typebox';
@@ -30,10 +30,9 @@ const names: JsonSchema = listOf(name);
 const findings = object({ pii: object({ types: texts, count: integer }) });
 const kind = word([...new Set(Object.values(reasons).flatMap((one) => one ?? []))]);
 
-const asks: Readonly<Record<string, JsonSchema>> = {
-  session_id: { ...name, description: 'calls of one session are one run; absent: the key is the session' },
-  call_id: { ...name, description: 'joins the two requests; absent: tool and input do' },
-  tool_input: anything,
+const cents: JsonSchema = { type: 'number', minimum: 0, maximum: centsMax };
+
+const caller: Readonly<Record<string, JsonSchema>> = {
   agent_name: name,
   agent_tier: {
     ...tierShape,
@@ -44,6 +43,13 @@ const asks: Readonly<Record<string, JsonSchema>> = {
   client: object({ name }, { version: name }),
   permission_mode: anything,
   impersonate_uid: { ...name, description: 'needs the scope `govern.impersonate`' },
+};
+
+const asks: Readonly<Record<string, JsonSchema>> = {
+  session_id: { ...name, description: 'calls of one session are one run; absent: the key is the session' },
+  call_id: { ...name, description: 'joins the two requests; absent: tool and input do' },
+  tool_input: anything,
+  ...caller,
   accepts: { ...texts, description: '`modified_input`: the client can replace the input' },
 };
 
@@ -62,6 +68,15 @@ const bodies: Readonly<Record<Hook, JsonSchema>> = {
     { tool_name: text, tool_output: { description: `redacted up to ${bounds.toolOutputBytes} bytes of JSON, withheld beyond` } },
     { ...asks, is_error: flag, model_usage: anything },
   ),
+  cost: object(
+    {
+      action: word(['reserve', 'settle']),
+      cost_id: { ...name, description: 'the client chooses it, one for each cost of the run; a request that is sent again counts once' },
+      cents: { ...cents, description: 'reserve: the most that may be spent; settle: what was spent' },
+      session_id: { ...name, description: 'the run whose budget it is, with the agent and its chain' },
+    },
+    { ...caller, least_cents: { ...cents, description: 'reserve what is left, if it is at least this; absent: all or nothing' } },
+  ),
 };
 
 const answers: Readonly<Record<Hook, JsonSchema>> = {
@@ -73,6 +88,7 @@ const answers: Readonly<Record<Hook, JsonSchema>> = {
       retryAfterMs: integer,
       remedies,
       approval_id: { ...text, description: 'the approval that the call waits for, or that a person denied' },
+      waitMs: { ...integer, description: 'with `approval_pending`: how long the rule lets a caller wait for a person' },
       modified_input: anything,
       findings,
     },
@@ -81,11 +97,21 @@ const answers: Readonly<Record<Hook, JsonSchema>> = {
     { action: word(['pass', 'redact', 'block']) },
     { modified_output: anything, tool_output: { description: 'as `modified_output`' }, reason: text, retryAfterMs: integer, findings },
   ),
+  cost: object(
+    { decision: word(['allow', 'deny']), reason: text },
+    {
+      cents: { ...cents, description: 'what was reserved or counted' },
+      kind,
+      retryAfterMs: integer,
+      stopped: { ...word(['max_budget']), description: 'the budget is spent; absent: other costs only hold it' },
+    },
+  ),
 };
 
 const refusals: Readonly<Record<Hook, JsonSchema>> = {
   'tool-use': object({ error: text, decision: word(['deny']), reason: text, kind }, { retryAfterMs: integer }),
   'tool-output': object({ error: text, action: word(['block']), reason: text }, { retryAfterMs: integer }),
+  cost: object({ error: text, decision: word(['deny']), reason: text, kind }, { retryAfterMs: integer }),
 };
 
 const words = {
@@ -99,6 +125,12 @@ const words = {
     id: 'governToolOutput',
     summary: 'Decides which part of the output of a tool call may reach the model',
     description: '`redact`: use `modified_output`; `block`: no part of it may reach the model. Statuses are the same as before the call.',
+  },
+  cost: {
+    id: 'governCost',
+    summary: 'Reserves or settles a part of the budget of a run',
+    description:
+      '`reserve` before money is spent, `settle` afterwards. Nothing may be spent without `allow`. Statuses are those of a tool call. No entry is written.',
   },
 } as const;
 

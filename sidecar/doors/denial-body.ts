@@ -53,7 +53,7 @@ export function denialAnswer(denial: Denial): DenialAnswer {
 /** Returns the decision of a denial, as every HTTP answer of it contains it. */
 export function decisionBody(denial: Denial): Readonly<Record<string, unknown>> {
   const { reason, kind, retryAfterMs, requestId } = denial;
-  const { approval } = denial.decision;
+  const { approval, asks } = denial.decision;
   return {
     decision: 'deny',
     reason,
@@ -61,6 +61,8 @@ export function decisionBody(denial: Denial): Readonly<Record<string, unknown>> 
     ...(retryAfterMs === null ? {} : { retryAfterMs: Math.ceil(retryAfterMs) }),
     ...remediesField(denial),
     ...(approval === null ? {} : { approval_id: approval.approvalId }),
+    // A client that can wait need not wait for longer than the rule lets it.
+    ...(asks === null ? {} : { waitMs: 1_000 * Math.min(...asks.map(({ terms }) => terms.waitSeconds)) }),
     request_id: requestId,
   };
 }

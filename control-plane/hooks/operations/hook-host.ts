@@ -39,7 +39,7 @@ interface HookHostDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
  * The memory limits of all workspaces together. Their sum is nearly a tenth of the memory limit that the chart sets for
  * a control plane.
  */
-const sessionBytes = { sessions: 64 * 1024 ** 2, narrowings: 32 * 1024 ** 2 };
+const sessionBytes = { sessions: 64 * 1024 ** 2, narrowings: 32 * 1024 ** 2, costs: 4 * 1024 ** 2 };
 
 export interface ClosingHookHost extends HookHost {
   /** Writes the remaining reports about refused requests. Call it before the governor is closed. */

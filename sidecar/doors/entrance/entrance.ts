@@ -65,7 +65,7 @@ export interface Entrance {
   /** Memory budget for everything that the endpoints read. It includes the parsed form of what was read. */
   readonly bodies: BodyMemory;
   /** The runs of all endpoints. */
-  readonly sessions: Pick<Sessions, 'find'>;
+  readonly sessions: Sessions;
   /** Checks the key of a request. It is called once for each request, if possible before a byte of its body is read. */
   readonly enter: (shown: ShownCredentials) => LetIn | EntranceRefusal;
   /** Records that an admitted request is refused because there is no memory for its body. The body is not read. */
@@ -86,8 +86,8 @@ interface EntranceParts {
   readonly bodies?: BodyMemory;
 }
 
-/** The two values together are a tenth of the memory that injection gives a sidecar. */
-export const sessionBytes: MemoryBytes = { sessions: 32 * 1024 ** 2, narrowings: 16 * 1024 ** 2 };
+/** The values together are a tenth of the memory that injection gives a sidecar. */
+export const sessionBytes: MemoryBytes = { sessions: 32 * 1024 ** 2, narrowings: 16 * 1024 ** 2, costs: 4 * 1024 ** 2 };
 
 export function createEntrance({
   sidecar,

@@ -2,8 +2,10 @@
 import { type DenyCode, type Finding, reasons } from '@tollgate/proto/contract';
 import type { Delivery } from '../../engine/govern/deliver.ts';
 import type { Verdict } from '../../engine/govern/verdict.ts';
+import type { CostVerdict } from '../../engine/limits/costs.ts';
 import { decisionBody } from '../denial-body.ts';
 import type { EntranceRefusal } from '../entrance/key.ts';
+import type { CostAction } from './hook-request.ts';
 
 export interface Answer {
   readonly status: number;
@@ -35,6 +37,17 @@ export const deliveryBody = ({ action, output, findings, decision }: Delivery): 
   ...(decision === null ? {} : { reason: decision.reason }),
   ...findingsBody(findings),
 });
+
+/** Answers a request about a cost. Money that is only reserved by other costs may become available again. */
+export function costBody(action: CostAction, verdict: CostVerdict): Answer['body'] {
+  if (verdict.allowed) {
+    const { cents } = verdict;
+    return { decision: 'allow', reason: `allowed: ${cents} cents are ${action === 'reserve' ? 'reserved' : 'counted'}`, cents };
+  }
+  const { code, reason, stopped } = verdict;
+  const kind = code === 'cap_budget' && stopped === null ? 'retry' : reasons[code];
+  return { decision: 'deny', reason, kind, ...(stopped === null ? {} : { stopped }) };
+}
 
 const redactedWords = (findings: readonly Finding[]): string =>
   `allowed: policy redacts the output, and what it found was replaced (${findings.map(({ kind, count }) => `${kind} ${count}`).join(', ')})`;

@@ -1,17 +1,21 @@
-// Parses the two requests of the hook protocol, once and completely. Unknown fields are allowed. The first known field
+// Parses the requests of the hook protocol, once and completely. Unknown fields are allowed. The first known field
 // with an error becomes the flaw. The call is denied because of the flaw, and the entry shows the rest of the call as
 // far as possible. A schema is not used, because the rest of a flawed request must be read too, and because this code
 // runs for each call.
 import { bounds, childPath, isTier, nameProblem, type Tier } from '@tollgate/proto/contract';
 import type { Flaw } from '../../engine/govern/govern.ts';
+import { centsMax, isCents } from '../../engine/limits/costs.ts';
 import type { ClaimedCall } from '../sessions/pending-calls.ts';
 import type { CallerClaim } from '../sessions/sessions.ts';
 import { shownName } from '../shown-name.ts';
 import type { HookBody } from './hook-body.ts';
 
-export interface HookRequest extends CallerClaim, ClaimedCall {
+interface HookCaller extends CallerClaim {
   /** The user that the request names. Null: it names none, or the request has a flaw. */
   readonly impersonate: string | null;
+}
+
+export interface HookRequest extends HookCaller, ClaimedCall {
   /** True: the client can replace the input with a redacted one, and the numbers keep their precision. */
   readonly takesModifiedInput: boolean;
   /** How long the client waits for the answer of a person, in ms. 0: it does not wait. */
@@ -22,6 +26,18 @@ export interface HookRequest extends CallerClaim, ClaimedCall {
 export interface HookOutputRequest extends HookRequest {
   readonly output: unknown;
   readonly isError: boolean;
+}
+
+export type CostAction = 'reserve' | 'settle';
+
+export interface HookCostRequest extends HookCaller {
+  readonly action: CostAction;
+  /** The client's own id for the cost. */
+  readonly costId: string;
+  readonly cents: number;
+  /** The smallest amount that the client accepts. */
+  readonly leastCents: number;
+  readonly flaw: Flaw | null;
 }
 
 // Parsed JSON. A missing key gives `undefined`. Keys that every object has, such as `toString`, are not read here.
@@ -56,6 +72,27 @@ export function readHookOutputRequest(body: HookBody, clientHeader: string | und
   return { ...hook, output: output ?? null, isError: isError === true };
 }
 
+/** Parses a request to `cost`. Costs belong to a session, so the client must name one. */
+export function readHookCostRequest(body: HookBody, clientHeader: string | undefined): HookCostRequest {
+  const reading = begin(body);
+  const { fields } = reading;
+  const action = fields['action'];
+  if (action !== 'reserve' && action !== 'settle') fail(reading, 'action', 'must be "reserve" or "settle"');
+  const costId = nameIn(reading, 'cost_id', fields['cost_id']);
+  const cents = centsIn(reading, 'cents', fields['cents']);
+  const leastCents = fields['least_cents'] == null ? cents : centsIn(reading, 'least_cents', fields['least_cents']);
+  if (fields['session_id'] == null || fields['session_id'] === '') fail(reading, 'session_id', 'is required');
+  const caller = callerIn(reading, clientHeader, '');
+  const { flaw } = reading;
+  return { ...withoutFlawed(caller, flaw), action: action === 'settle' ? action : 'reserve', costId, cents, leastCents, flaw };
+}
+
+function centsIn(reading: Reading, path: string, value: unknown): number {
+  if (isCents(value)) return value;
+  fail(reading, path, `must be a number of cents from 0 to ${centsMax}`);
+  return 0;
+}
+
 const isBody = (value: unknown): value is Body => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function begin({ value, flaw }: HookBody): Reading {
@@ -69,37 +106,43 @@ function fail(reading: Reading, path: string, problem: string): void {
 
 function requestOf(reading: Reading, body: HookBody, clientHeader: string | undefined, session: string): HookRequest {
   const { fields } = reading;
-  const agentName = optionalName(reading, 'agent_name') ?? '';
   const tool = nameIn(reading, 'tool_name', fields['tool_name']);
-  const sessionId = optionalName(reading, 'session_id') ?? session;
+  const caller = callerIn(reading, clientHeader, session);
   const callId = optionalName(reading, 'call_id');
-  const tier = tierOf(reading);
-  const chain = chainOf(reading, agentName);
-  const delegatedTools = fields['delegated_tools'] == null ? null : names(reading, 'delegated_tools', 1_000);
-  const client = clientOf(reading, clientHeader);
-  // An empty user is an error. If it were ignored, the call would be decided for the key's own identity.
-  const impersonate = fields['impersonate_uid'] == null ? null : nameIn(reading, 'impersonate_uid', fields['impersonate_uid']);
   const accepts = fields['accepts'] == null ? [] : names(reading, 'accepts', 20);
   const waitMs = waitIn(reading);
   const { flaw } = reading;
   return {
+    ...withoutFlawed(caller, flaw),
     tool,
-    sessionId,
     callId,
-    tier,
-    chain,
-    client,
     // This JSON value was parsed strictly with the body. It is not deeper than an input may be.
     input: fields['tool_input'] ?? null,
-    // If the request has a flaw, its delegated tools and its user are ignored.
-    delegatedTools: flaw === null ? delegatedTools : null,
-    impersonate: flaw === null ? impersonate : null,
     // The JSON of a number that a double would round is a string, and the tool expects a number.
     takesModifiedInput: accepts.includes('modified_input') && !body.hasInexactNumbers,
     waitMs: flaw === null ? waitMs : 0,
     flaw,
   };
 }
+
+/** Reads who calls. `session`: the session to use if the client names none. */
+function callerIn(reading: Reading, clientHeader: string | undefined, session: string): HookCaller {
+  const { fields } = reading;
+  const agentName = optionalName(reading, 'agent_name') ?? '';
+  return {
+    sessionId: optionalName(reading, 'session_id') ?? session,
+    tier: tierOf(reading),
+    chain: chainOf(reading, agentName),
+    delegatedTools: fields['delegated_tools'] == null ? null : names(reading, 'delegated_tools', 1_000),
+    client: clientOf(reading, clientHeader),
+    // An empty user is an error. If it were ignored, the call would be decided for the key's own identity.
+    impersonate: fields['impersonate_uid'] == null ? null : nameIn(reading, 'impersonate_uid', fields['impersonate_uid']),
+  };
+}
+
+/** Returns the caller without its delegated tools and its user, if the request has a flaw. */
+const withoutFlawed = (caller: HookCaller, flaw: Flaw | null): HookCaller =>
+  flaw === null ? caller : { ...caller, delegatedTools: null, impersonate: null };
 
 /** The longest time that a client of this endpoint may wait. Many proxies end a request after a minute. */
 export const waitMsMax = 50_000;

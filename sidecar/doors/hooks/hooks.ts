@@ -1,7 +1,7 @@
-// The hook endpoint: `POST /govern/tool-use` and `/govern/tool-output`, with or without the workspace in the path.
-// (`/hooks/<host>`, which coding agents use, is in ../coding-agents.) Clients in use make the call if the status of the
+// The hook endpoint: `POST /govern/tool-use`, `/govern/tool-output` and `/govern/cost`, with or without the workspace in
+// the path. (`/hooks/<host>`, which coding agents use, is in ../coding-agents.) Clients in use make the call if the status of the
 // answer is not 2xx. Therefore a request with a valid key is always answered with 200 and a decision, even if it has
-// errors, and an entry is written. 401 and 403 report a problem of the key, and 5xx reports an outage of Tollgate. Both
+// errors, and an entry about the call is written. 401 and 403 report a problem of the key, and 5xx reports an outage of Tollgate. Both
 // contain a decision too. Entries of one turn of the event loop are written together.
 import { bounds, NotJson } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HookHandlerDoneFunction } from 'fastify';
@@ -23,6 +23,7 @@ import { traceNamedBy, traceOfCall } from '../traced-call.ts';
 import { type ApprovalRouteOptions, registerApprovalRoute } from './approval-route.ts';
 import {
   type Answer,
+  costBody,
   deliveryBody,
   type RefusalWriter,
   deniedOutput,
@@ -32,14 +33,15 @@ import {
   verdictBody,
 } from './hook-answer.ts';
 import { type HookBody, keepBytes, notJson, readHookBody, unreadBody } from './hook-body.ts';
-import { type HookOutputRequest, type HookRequest, readHookOutputRequest, readHookRequest } from './hook-request.ts';
+import { type HookOutputRequest, type HookRequest, readHookCostRequest, readHookOutputRequest, readHookRequest } from './hook-request.ts';
 import type { AdmittedCaller, Entry, HookHost } from './host.ts';
 
 interface Params {
   readonly workspace?: string;
 }
 
-type HookName = 'tool-use' | 'tool-output';
+const hookNames = ['tool-use', 'tool-output', 'cost'] as const;
+type HookName = (typeof hookNames)[number];
 
 /** Returns the status and the message of an error that a caller may see. */
 type PublicError = (error: FastifyError) => { readonly status: number; readonly message: string };
@@ -67,9 +69,10 @@ interface Hook {
 const hooks: Readonly<Record<HookName, Hook>> = {
   'tool-use': { bodyLimit: bounds.bodyBytes, nodes: bounds.jsonNodes, handle: toolUse, denied: deniedUse },
   'tool-output': { bodyLimit: bounds.outputBodyBytes, nodes: bounds.toolOutputNodes, handle: toolOutput, denied: deniedOutput },
+  cost: { bodyLimit: bounds.bodyBytes, nodes: bounds.jsonNodes, handle: cost, denied: deniedUse },
 };
 
-const hookPath = /^\/(?:[^/?]*\/)?govern\/tool-(?:use|output)(?:\?|$)/;
+const hookPath = /^\/(?:[^/?]*\/)?govern\/(?:tool-use|tool-output|cost)(?:\?|$)/;
 
 export function registerHooks(app: FastifyInstance, host: HookHost, { schemaOf, approvalSchemaOf, ...how }: HookRoutes): void {
   registerApprovalRoute(app, host, approvalSchemaOf === undefined ? {} : { approvalSchemaOf });
@@ -79,7 +82,7 @@ export function registerHooks(app: FastifyInstance, host: HookHost, { schemaOf, 
     if (hookPath.test(request.url ?? '')) app.server.emit('request', request, response);
     else response.writeHead(417).end();
   });
-  for (const name of ['tool-use', 'tool-output'] as const) {
+  for (const name of hookNames) {
     for (const inWorkspace of [false, true]) {
       void app.register(async (scope) => {
         keepBytes(scope);
@@ -202,12 +205,12 @@ const clientHeader = ({ headers }: FastifyRequest): string | undefined => {
 };
 
 /** Returns the identity to decide for: the key's own, or the user that the request names. */
-const actingIdentity = (identity: Identity, { impersonate }: HookRequest): Identity =>
+const actingIdentity = (identity: Identity, { impersonate }: Pick<HookRequest, 'impersonate'>): Identity =>
   impersonate === null ? identity : { ...identity, sub: impersonate };
 
 const flawIn = ({ flaw }: HookRequest): { readonly flaw?: Flaw } => (flaw === null ? {} : { flaw });
 
-const formerStatusOf = ({ flaw }: HookRequest, { formerStatus }: HookBody): Pick<Answer, 'formerStatus'> =>
+const formerStatusOf = ({ flaw }: Pick<HookRequest, 'flaw'>, { formerStatus }: HookBody): Pick<Answer, 'formerStatus'> =>
   flaw === null ? {} : { formerStatus };
 
 async function toolUse({ request, reply, body, governing, sessions, identity, host }: HookCall): Promise<Answer> {
@@ -261,6 +264,17 @@ async function toolOutput({ request, body, governing, sessions, identity }: Hook
   const durationMs = pending === null ? 0 : govern.clock.now() - pending.decidedAt;
   const delivery = await recordedInTurn(governing, deliver(govern, session.run, call, { output, isError, durationMs, ...flaw }));
   return { status: 200, ...formerStatusOf(hook, body), body: deliveryBody(delivery) };
+}
+
+/** Costs are counted and not recorded: an entry is about a call. */
+async function cost({ request, body, sessions, identity }: HookCall): Promise<Answer> {
+  const hook = readHookCostRequest(body, clientHeader(request));
+  const { action, costId: id, cents, leastCents: least, flaw } = hook;
+  if (flaw !== null) return { status: 200, ...formerStatusOf(hook, body), body: deniedUse({ code: flaw.code, error: flaw.words }) };
+  const by = actingIdentity(identity, hook);
+  const verdict =
+    action === 'reserve' ? sessions.reserveCost(by, hook, { id, cents, least }) : sessions.settleCost(by, hook, { id, cents });
+  return { status: 200, body: costBody(action, verdict) };
 }
 
 /** Returns the call that the outcome belongs to. Null: no call waits for it, or its input is invalid. */

@@ -10,7 +10,7 @@ import type { CallTracing } from '../../telemetry/tracing.ts';
 /** The caller's identity, and the state that decides about its calls. */
 export interface AdmittedCaller extends LetIn {
   readonly governing: Governing;
-  readonly sessions: Pick<Sessions, 'find'>;
+  readonly sessions: Sessions;
 }
 
 export type Entry = AdmittedCaller | EntranceRefusal;

@@ -2,6 +2,7 @@
 // those of a sidecar process.
 export type { ShownCredentials } from '../entrance/entrance.ts';
 export type { Entry, HookHost } from './host.ts';
+export { centsMax } from '../../engine/limits/costs.ts';
 export { waitMsMax } from './hook-request.ts';
 export { type HookRoutes, type HookStatus, registerHooks } from './hooks.ts';
 export { authenticate, badKeys, keyIn, noPolicy } from '../entrance/key.ts';

@@ -7,6 +7,8 @@ export interface MemoryBytes {
   readonly sessions: number;
   /** The limit for delegated tools, which is separate. */
   readonly narrowings: number;
+  /** The limit for costs, which is separate too. */
+  readonly costs: number;
 }
 
 export const cleanupMs = 1_000;
@@ -17,6 +19,7 @@ type SessionCleanup = (now: number) => boolean;
 export class SessionMemory {
   readonly budget: Budget;
   readonly narrowings: FairMemory<object>;
+  readonly costs: FairMemory<object>;
   readonly floors = createNumberFloors();
   readonly #cleanups = new Set<SessionCleanup>();
   #cleanedAt = Number.NEGATIVE_INFINITY;
@@ -24,6 +27,7 @@ export class SessionMemory {
   constructor(bytes: MemoryBytes) {
     this.budget = new Budget(bytes.sessions);
     this.narrowings = new FairMemory(bytes.narrowings);
+    this.costs = new FairMemory(bytes.costs);
   }
 
   /** Registers a cleanup function. It is called until it returns false. */

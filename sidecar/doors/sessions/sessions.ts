@@ -9,20 +9,22 @@
 // States of a session: active → resting (after a minute without a call) → forgotten (after ten minutes, or earlier if
 // its key exceeds the memory budget, see `budget.ts`). The ledger has the usage of a resting session. The process keeps
 // only data that is stored nowhere else: calls that wait for their outcome, and the numbers of redaction marks.
-// Delegated tools are kept longer than the session (`narrowings.ts`).
+// Delegated tools (`narrowings.ts`) and costs (`session-costs.ts`) are kept longer than the session.
 import { type RunOf, runIdOf, type Tier } from '@tollgate/proto/contract';
 import { bindCaller } from '../../engine/decide/bind.ts';
 import type { Index } from '../../engine/decide/build-index.ts';
 import type { Claim, Identity } from '../../engine/decide/call.ts';
 import { refuse } from '../../engine/decide/refusal.ts';
 import type { Governing } from '../../engine/govern/governing.ts';
-import { type GovernedRun, heldBy, resumeRun } from '../../engine/govern/run.ts';
+import { callerOf, type GovernedRun, heldBy, resumeRun, stopOf } from '../../engine/govern/run.ts';
+import type { CostVerdict } from '../../engine/limits/costs.ts';
 import { createRunUsage, type RunUsage } from '../../engine/limits/usage.ts';
 import { createNumbers, type Numbers } from '../../engine/redact/index.ts';
 import type { Budget, Share } from '../entrance/budget.ts';
 import { createNarrowings, type Narrowings } from './narrowings.ts';
 import type { NumberFloors } from './number-floors.ts';
 import { PendingCalls } from './pending-calls.ts';
+import { createSessionCosts, type SessionCosts, type SpendingRun } from './session-costs.ts';
 import { cleanupMs, SessionMemory } from './session-memory.ts';
 import { SmallMap } from './small-map.ts';
 
@@ -44,6 +46,17 @@ export interface CallerClaim {
 export interface Sessions {
   /** Returns the session of a call under the current snapshot. Throws if there is no snapshot. */
   find(identity: Identity, claimed: CallerClaim): Session;
+  /**
+   * Reserves `cents` of the budget of a run, or at least `least`. The client names the session, and the cost by `id`.
+   * Throws if there is no snapshot.
+   */
+  reserveCost(
+    identity: Identity,
+    claimed: CallerClaim,
+    cost: { readonly id: string; readonly cents: number; readonly least: number },
+  ): CostVerdict;
+  /** Counts what was spent of a reservation. */
+  settleCost(identity: Identity, claimed: CallerClaim, cost: { readonly id: string; readonly cents: number }): CostVerdict;
 }
 
 const restMs = 60_000;
@@ -103,7 +116,17 @@ function markOf(index: Index): symbol {
 /** `memory` may be shared with the sessions of other workspaces. */
 export function createSessions(governing: Pick<Governing, 'counters' | 'govern'>, memory: SessionMemory): Sessions {
   const state = new SessionsState(governing, memory);
-  return { find: (identity, claimed) => findSession(state, identity, claimed) };
+  return {
+    find: (identity, claimed) => findSession(state, identity, claimed),
+    reserveCost: (identity, claimed, { id, ...amount }) => {
+      const { costs, run, now } = findSpending(state, identity, claimed);
+      return costs.reserve(run, id, amount, now);
+    },
+    settleCost: (identity, claimed, { id, cents }) => {
+      const { costs, run, now } = findSpending(state, identity, claimed);
+      return costs.settle(run, id, cents, now);
+    },
+  };
 }
 
 /** The state that the functions below use. They run for each call, and as private methods they were slower. */
@@ -129,7 +152,7 @@ function findSession(state: SessionsState, identity: Identity, claimed: CallerCl
   const now = state.govern.clock.now();
   state.memory.cleanUp(now);
   const share = shareOf(state, identity.keyId);
-  const place = share.enter(`${identity.sub}\n${sessionId}`, sessionId !== identity.keyId, now);
+  const place = share.enter(placeName(identity, sessionId), sessionId !== identity.keyId, now);
   // The line break is a safe separator, because none of these values contains one.
   const askedKey = `${tier}\n${client.name}\n${client.version ?? ''}\n${identity.peerUid ?? ''}\n${chain.join('\n')}`;
   const known = place.variants.get(askedKey);
@@ -168,10 +191,35 @@ function findSession(state: SessionsState, identity: Identity, claimed: CallerCl
   return session;
 }
 
+interface Spending {
+  readonly costs: SessionCosts;
+  readonly run: SpendingRun;
+  readonly now: number;
+}
+
+function findSpending(state: SessionsState, identity: Identity, claimed: CallerClaim): Spending {
+  const { run } = findSession(state, identity, claimed);
+  const now = state.govern.clock.now();
+  const share = shareOf(state, identity.keyId);
+  const place = share.enter(placeName(identity, claimed.sessionId), true, now);
+  return {
+    costs: share.costs,
+    now,
+    run: {
+      place: place.name,
+      agents: callerOf(run).hops.map(({ profile, name }) => ({ name: profile?.id ?? name, cap: profile?.maxBudgetCents ?? null })),
+      usageOf: (agents) => place.usages.get(agents),
+      barred: () => stopOf(state.govern, run),
+    },
+  };
+}
+
+const placeName = ({ sub }: Identity, sessionId: string): string => `${sub}\n${sessionId}`;
+
 function shareOf({ shares, memory, cleanup }: SessionsState, keyId: string): KeyShare {
   const known = shares.get(keyId);
   if (known !== undefined) return known;
-  const share = new KeyShare(memory.budget, memory.floors, createNarrowings(memory.narrowings));
+  const share = new KeyShare(memory.budget, memory.floors, createNarrowings(memory.narrowings), createSessionCosts(memory.costs));
   shares.set(keyId, share);
   memory.budget.add(share);
   memory.addCleanup(cleanup);
@@ -206,6 +254,7 @@ function usageOf({ counters, govern }: SessionsState, share: KeyShare, place: Pl
   if (known !== undefined && now < endOf(place, known, maxDurationMs)) return known;
   const shared = agentId === null || !place.isNamed ? null : { id: runIdOf(of), agentId, of };
   const usage = createRunUsage(counters, { originSub: of.sub, shared, startedAt: now });
+  if (place.isNamed) usage.addCost(share.costs.spent(place.name, key, now));
   place.usages.set(key, usage);
   if (known === undefined) share.grown(place, bytesOf.usage + 4 * key.length);
   const { oldest } = place.usages;
@@ -268,20 +317,22 @@ const isSameClaim = (a: Claim, b: Claim): boolean =>
 /** The sessions of one key. Each map has the least recently used session first. */
 class KeyShare implements Share {
   readonly narrowings: Narrowings;
+  readonly costs: SessionCosts;
   bytes = 0;
   readonly #active = new Map<string, Place>();
   readonly #resting = new Map<string, Place>();
   readonly #budget: Budget;
   readonly #floors: NumberFloors;
 
-  constructor(budget: Budget, floors: NumberFloors, narrowings: Narrowings) {
+  constructor(budget: Budget, floors: NumberFloors, narrowings: Narrowings, costs: SessionCosts) {
     this.#budget = budget;
     this.#floors = floors;
     this.narrowings = narrowings;
+    this.costs = costs;
   }
 
   get isEmpty(): boolean {
-    return this.#active.size === 0 && this.#resting.size === 0 && this.narrowings.isEmpty;
+    return this.#active.size === 0 && this.#resting.size === 0 && this.narrowings.isEmpty && this.costs.isEmpty;
   }
 
   /** Returns the session and marks it as used. */

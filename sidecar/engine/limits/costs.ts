@@ -49,27 +49,44 @@ export function createCosts(purse: Purse, barred: () => Decision | null): Costs 
   const open = new Set<CostReservation>();
   return {
     reserve: (cents, least) => {
-      const most = amountOf('reserveCost', cents);
-      const wanted = Math.min(most, amountOf('least of reserveCost', least));
-      const bar = barred();
-      if (bar !== null) return { allowed: false, code: bar.code, reason: bar.reason, stopped: null };
-      const purses = purseAndAbove(purse);
-      const amount = Math.min(most, ...purses.map(freeIn));
-      if (amount < wanted) return shortOf(purses, wanted);
-      for (const one of purses) one.held += amount;
-      const reservation: CostReservation = Object.freeze({ allowed: true, cents: amount / microcents });
-      open.add(reservation);
-      return reservation;
+      const verdict = reserveIn(purse, barred, { cents, least, what: 'reserveCost' });
+      if (verdict.allowed) open.add(verdict);
+      return verdict;
     },
     settle: (reservation, cents) => {
       const spent = amountOf('settleCost', cents);
       if (!open.delete(reservation)) throw wrong('settleCost needs a reservation of this run that is not settled yet');
-      for (const one of purseAndAbove(purse)) {
-        one.held -= amountOf('settleCost', reservation.cents);
-        one.usage.addCost(spent / microcents);
-      }
+      settleIn(purse, reservation.cents, spent / microcents);
     },
   };
+}
+
+interface AskedCost {
+  readonly cents: number;
+  readonly least: number;
+  /** What asks, for the message of an error. */
+  readonly what: string;
+}
+
+/** Reserves an amount in a budget and in each budget above it. `barred` as in `createCosts`. */
+export function reserveIn(purse: Purse, barred: () => Decision | null, { cents, least, what }: AskedCost): CostVerdict {
+  const most = amountOf(what, cents);
+  const wanted = Math.min(most, amountOf(`least of ${what}`, least));
+  const bar = barred();
+  if (bar !== null) return { allowed: false, code: bar.code, reason: bar.reason, stopped: null };
+  const purses = purseAndAbove(purse);
+  const amount = Math.min(most, ...purses.map(freeIn));
+  if (amount < wanted) return shortOf(purses, wanted);
+  for (const one of purses) one.held += amount;
+  return Object.freeze({ allowed: true, cents: amount / microcents });
+}
+
+/** Ends a reservation of `reserved` cents, and counts `spent` cents, in a budget and in each budget above it. */
+export function settleIn(purse: Purse, reserved: number, spent: number): void {
+  for (const one of purseAndAbove(purse)) {
+    one.held -= amountOf('a reservation', reserved);
+    one.usage.addCost(spent);
+  }
 }
 
 const purseAndAbove = (purse: Purse): readonly Purse[] => (purse.above === null ? [purse] : [purse, ...purseAndAbove(purse.above)]);
@@ -102,14 +119,18 @@ function shortOf(purses: readonly Purse[], wanted: number): CostDenial {
   };
 }
 
-const centsMax = 1_000_000_000;
+/** The largest amount, in cents. */
+export const centsMax = 1_000_000_000;
+
+/** Whether an amount can be reserved or settled. */
+export const isCents = (cents: unknown): cents is number => typeof cents === 'number' && cents >= 0 && cents <= centsMax;
 
 /**
  * Converts cents to whole millionths of a cent. A finer amount is rounded up, but a small error of binary fractions is
  * ignored.
  */
 function amountOf(what: string, cents: number): number {
-  if (!(cents >= 0 && cents <= centsMax)) throw wrong(`${what} takes cents, from 0 to ${centsMax}`);
+  if (!isCents(cents)) throw wrong(`${what} takes cents, from 0 to ${centsMax}`);
   const exact = cents * microcents;
   const whole = Math.round(exact);
   return Math.abs(exact - whole) < 1e-3 ? whole : Math.ceil(exact);

@@ -64,6 +64,7 @@ test('without wait_ms the call is answered at once, with the approval, and the s
       retryAfterMs: expect.any(Number),
       remedies: expect.any(Array),
       approval_id: 'ap-1',
+      waitMs: 300_000,
       request_id: expect.any(String),
     },
   });

@@ -35,7 +35,7 @@ async function start(bytes: MemoryBytes = sessionBytes, memory = new SessionMemo
   return { sidecar, memory, find, handed, time: sidecar.time };
 }
 
-const small = { sessions: 100_000, narrowings: 100_000 };
+const small = { sessions: 100_000, narrowings: 100_000, costs: 100_000 };
 const permit: Permit = {
   allowed: true,
   requestId: 'r',
@@ -141,7 +141,7 @@ describe('the tools that agents were delegated with', () => {
   }, 60_000);
 
   test('are not stored for a caller over the budget, which is denied, and earlier ones still apply', async () => {
-    const { find, handed } = await start({ sessions: 100_000, narrowings: 10_000 });
+    const { find, handed } = await start({ sessions: 100_000, narrowings: 10_000, costs: 10_000 });
     const long = (n: number) => Array.from({ length: 20 }, (_, at) => `${'x'.repeat(100)}.${n}.${at}`);
     let made = 0;
     while (find({ session_id: `s${made}`, delegated_tools: long(made) }).run.barred === undefined) made += 1;
