@@ -23,7 +23,7 @@ import pytest
 
 from tollgate_client import Gate, connect
 
-from .policy import workspace_policy
+from .policy import registered_agent, workspace_policy
 
 checkout = Path(__file__).resolve().parents[3]
 ready_s = 120
@@ -33,15 +33,21 @@ has_socket = "TOLLGATE_SOCKET" in (checkout / "sidecar/app/config.ts").read_text
 @dataclass(frozen=True)
 class World:
     """
-    `socket`: of the sidecar, if it `has_socket`. `key`: of the member ana, who has the agents. `bob` may answer her
-    approvals.
+    `socket`: of the sidecar, if it `has_socket`. `plane`: the control plane, which answers hooks too. `key`: of the
+    member ana, who has the agents. `bob` may answer her approvals.
     """
 
     sidecar: str
     socket: str
+    plane: str
     key: str
     owner: httpx.Client
     bob: httpx.Client
+
+    def register(self, name: str, **fields: object) -> None:
+        """Registers an agent of the workspace."""
+        agent = {"name": name, "model": "demo/echo", "enabledTools": ["github.*"], **fields}
+        _checked(self.owner.post("/api/v1/agents", json=agent))
 
     def put_policy(self, policy: Mapping[str, object]) -> None:
         _checked(self.owner.put("/default/admin/workspacePolicy", json=policy))
@@ -145,6 +151,7 @@ def world() -> Generator[World]:
             member = {"uid": uid, "email": f"{uid}@example.com", "role": role}
             _checked(owner.post("/default/admin/members", json=member))
         _checked(owner.put("/default/admin/workspacePolicy", json=workspace_policy))
+        _checked(owner.post("/api/v1/agents", json=registered_agent))
         sidecar_env = {
             "TOLLGATE_KEY": new_key(None, "sidecar.sync"),
             "TOLLGATE_CONTROL_PLANE": plane["gRPC"],
@@ -161,7 +168,14 @@ def world() -> Generator[World]:
         for _ in attempts(ready_s):
             if httpx.get(f"{address}/readyz", trust_env=False).is_success:
                 break
-        yield World(sidecar=address, socket=f"unix:{socket}", key=key, owner=owner, bob=bob)
+        yield World(
+            sidecar=address,
+            socket=f"unix:{socket}",
+            plane=plane["REST"],
+            key=key,
+            owner=owner,
+            bob=bob,
+        )
 
 
 @pytest.fixture

@@ -14,3 +14,6 @@ workspace_policy = {
         "once": {"api": {"rateLimit": 1}},
     }
 }
+
+# Other agents that the tests name are not registered, so they have no budget.
+registered_agent = {"name": "planner", "model": "demo/echo", "enabledTools": ["github.*"], "maxBudgetCents": 1_000}

@@ -88,7 +88,7 @@ def test_without_a_wait_the_denial_names_the_approval_and_the_same_call_meets_th
 def test_a_rule_that_waits_for_less_ends_the_wait(run: Run) -> None:
     with pytest.raises(ToolDenied) as caught:
         run.decide("payments.short", {"amount": 1}, wait=3600)
-    assert caught.value.code == "approval_pending"
+    assert (caught.value.code, caught.value.wait_s) == ("approval_pending", 1)
 
 
 def test_an_aborted_wait_makes_no_call_and_the_approval_remains(

@@ -228,13 +228,14 @@ def test_an_answer_that_never_ends_denies(way: str) -> None:
         assert "no whole answer within 0.5 s" in error.reason
 
 
-def pending_then(*answers: bytes) -> Handle:
+def pending_then(*answers: bytes, **more: object) -> Handle:
     pending = {
         "decision": "deny",
         "reason": "approval_pending: x",
         "kind": "retry",
         "approval_id": "a",
         "request_id": "r",
+        **more,
     }
     return answering(http(pending), *answers)
 
@@ -266,6 +267,15 @@ def test_the_wait_is_no_longer_than_said(way: str) -> None:
     assert waits[0] is None
     assert isinstance(waits[1], int)
     assert 0 < waits[1] <= 20_000
+
+
+@ways
+def test_the_wait_is_no_longer_than_the_rule_lets_it(way: str) -> None:
+    with stand_in(pending_then(http(allow), http(passing), waitMs=30_000)) as server:
+        assert attempt(server.address, way, wait=3600)[1] == ["x"]
+        waits = [body.get("wait_ms") for body in server.bodies()[:2]]
+    assert isinstance(waits[1], int)
+    assert 20_000 < waits[1] <= 30_000
 
 
 @ways

@@ -1,5 +1,6 @@
 """Asks a Tollgate sidecar before an agent's tool calls, and redacts what tools receive and return."""
 
+from ._cost import Cost, CostDenied
 from ._denied import Kind, RedactedError, ToolDenied
 from ._gate import Gate, connect, version
 from ._hook import Permit
@@ -10,6 +11,8 @@ __version__ = version
 
 __all__ = [
     "Abort",
+    "Cost",
+    "CostDenied",
     "Gate",
     "Kind",
     "NoAnswer",

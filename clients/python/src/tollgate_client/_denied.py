@@ -44,7 +44,8 @@ class ToolDenied(Exception):
 
     `code`: a reason code of Tollgate, or one of this client (`sidecar_unavailable`, `answer_invalid`, `wait_aborted`,
     `run_ended`, `run_missing`). `retry_after`: seconds, if known. `called`: the tool was called, and only its output is
-    withheld. `remedies`: what would be allowed instead, as the hook endpoint says it.
+    withheld. `remedies`: what would be allowed instead, as the hook endpoint says it. `wait_s`: how many seconds the
+    rule lets a caller wait for a person, if known.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class ToolDenied(Exception):
         request_id: str | None = None,
         remedies: Sequence[Mapping[str, object]] = (),
         called: bool = False,
+        wait_s: float | None = None,
     ) -> None:
         self.tool = tool
         self.kind: Kind = kind
@@ -69,6 +71,7 @@ class ToolDenied(Exception):
         self.request_id = request_id
         self.remedies = tuple(remedies)
         self.called = called
+        self.wait_s = wait_s
         super().__init__(self._message())
 
     def _message(self) -> str:
@@ -85,7 +88,7 @@ class ToolDenied(Exception):
         return (_denied_from, (self.tool, {name: getattr(self, name) for name in _fields}))
 
 
-_fields = ("kind", "code", "reason", "approval_id", "retry_after", "request_id", "remedies", "called")
+_fields = ("kind", "code", "reason", "approval_id", "retry_after", "request_id", "remedies", "called", "wait_s")
 
 
 def _denied_from(tool: str, fields: dict[str, object]) -> ToolDenied:

@@ -54,15 +54,16 @@ class Asking:
 def decide(how: Asking, caller: Mapping[str, Json], shown: Form) -> Flow[Permit]:
     """
     Asks whether a call may be made. If policy asks a person, the same call is asked again, each time held by the
-    sidecar, until there is an answer or `wait_s` is over. `shown.copy` must be a dict.
+    sidecar, until there is an answer, or `wait_s` or the wait of the rule is over. `shown.copy` must be a dict.
     """
     call: dict[str, Json] = {**caller, "tool_name": how.tool, "tool_input": shown.json, "call_id": uuid.uuid4().hex}
-    until = time.monotonic() + how.wait_s
+    began = time.monotonic()
     # Not held, so that a sidecar that does not answer is noticed soon.
     verdict = yield from _ask(how, call, shown, 0)
     while isinstance(verdict, ToolDenied):
         asked_at = time.monotonic()
-        wait_ms = int(min(held_ms_max, (until - asked_at) * 1000))
+        wait_s = how.wait_s if verdict.wait_s is None else min(how.wait_s, verdict.wait_s)
+        wait_ms = int(min(held_ms_max, (began + wait_s - asked_at) * 1000))
         if verdict.code != "approval_pending" or wait_ms <= 0:
             raise verdict
         verdict = yield from _ask(how, call, shown, wait_ms)
@@ -197,18 +198,24 @@ def _denial(tool: str, status: int, fields: Mapping[str, Any], *, called: bool =
     is_denial = fields.get("decision") == "deny" or fields.get("action") == "block"
     if not is_denial or not isinstance(reason, str):
         return _invalid(tool, f"it has status {status} and no decision", called=called)
-    approval_id, request_id, retry_ms = (fields.get(name) for name in ("approval_id", "request_id", "retryAfterMs"))
+    approval_id, request_id = fields.get("approval_id"), fields.get("request_id")
     return ToolDenied(
         tool,
         kind=_kind_of(status, fields),
         code=_code_in(reason),
         reason=reason,
         approval_id=approval_id if isinstance(approval_id, str) else None,
-        retry_after=retry_ms / 1000 if isinstance(retry_ms, (int, float)) and retry_ms >= 0 else None,
+        retry_after=_seconds_in(fields, "retryAfterMs"),
+        wait_s=_seconds_in(fields, "waitMs"),
         request_id=request_id if isinstance(request_id, str) else None,
         remedies=_remedies_in(fields),
         called=called,
     )
+
+
+def _seconds_in(fields: Mapping[str, Any], name: str) -> float | None:
+    ms = fields.get(name)
+    return ms / 1000 if isinstance(ms, (int, float)) and ms >= 0 else None
 
 
 def _remedies_in(fields: Mapping[str, Any]) -> list[Mapping[str, object]]:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, TypeVar
 
+from ._cost import Cost, CostDenied, ask_cost, cents_of, new_cost_id
 from ._denied import NoForm, ToolDenied
 from ._guard import F, Guarding, guarded
 from ._hook import Asking, Permit, decide, report, report_failure
 from ._plain import Form, Json, form_of
-from ._transport import Abort, Transport, drive, drive_async
+from ._transport import Abort, Flow, Transport, drive, drive_async
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -103,6 +104,17 @@ class Run:
         """The same in an event loop."""
         return await drive_async(report(permit, output, is_error=is_error), self._transport.send_async)
 
+    def reserve_cost(self, cents: float, *, least: float | None = None) -> Cost:
+        """
+        Reserves `cents` of the agent's `maxBudgetCents` before they are spent. If less is left, reserves what is left,
+        but only if it is at least `least`. Settle the `Cost`, or use it with `with`. Raises `CostDenied`.
+        """
+        return drive(self._reserve_cost(cents, least), self._transport.send)
+
+    async def areserve_cost(self, cents: float, *, least: float | None = None) -> Cost:
+        """The same in an event loop, for `async with await run.areserve_cost(…)`."""
+        return await drive_async(self._reserve_cost(cents, least), self._transport.send_async)
+
     def delegate(self, agent: str, *, tools: Sequence[str] | None = None, tier: Tier | None = None) -> Run:
         """
         Returns a run of another agent for a delegated task, in the same session: the agent is one hop further in the
@@ -147,13 +159,35 @@ class Run:
         return Asking(how.tool, self._transport.timeout_s, wait_s, is_aborted)
 
     def _fields(self, tool: str) -> dict[str, Json]:
+        words = self._ended()
+        if words is not None:
+            raise ToolDenied(tool, kind="terminal", code="run_ended", reason=words)
+        return self._caller.fields()
+
+    def _ended(self) -> str | None:
+        """Says which run is over, this one or one above it. None: no run is."""
         above: Run | None = self
         while above is not None:
             if above._has_ended:
-                words = f"run_ended: the run of agent {above.agent!r} is over"
-                raise ToolDenied(tool, kind="terminal", code="run_ended", reason=words)
+                return f"run_ended: the run of agent {above.agent!r} is over"
             above = above._above
-        return self._caller.fields()
+        return None
+
+    def _reserve_cost(self, cents: float, least: float | None) -> Flow[Cost]:
+        words = self._ended()
+        if words is not None:
+            raise CostDenied(kind="terminal", code="run_ended", reason=words)
+        asked: dict[str, Json] = {"cents": cents_of(cents)}
+        if least is not None:
+            asked["least_cents"] = cents_of(least)
+        cost_id, caller, timeout_s = new_cost_id(), self._caller.fields(), self._transport.timeout_s
+        reserved = yield from ask_cost("reserve", caller, cost_id, asked, timeout_s)
+        return Cost(
+            reserved,
+            lambda spent: ask_cost("settle", caller, cost_id, {"cents": spent}, timeout_s),
+            self._transport.send,
+            self._transport.send_async,
+        )
 
     def __enter__(self) -> Run:
         self._tokens.append(_current.set(self))
