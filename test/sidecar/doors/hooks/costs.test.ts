@@ -27,7 +27,7 @@ async function start(maxBudgetCents: number, more: Parameters<typeof createTestS
     });
     return { status: answer.statusCode, body: answer.json<Record<string, unknown>>() };
   };
-  const ask = (fields: Cost) =>
+  const ask = (fields: object) =>
     post('/govern/cost', { action: 'reserve', cost_id: 'c1', cents: 10, session_id: 's1', agent_name: 'bot', ...fields });
   const reserve = async (fields: Cost = {}) => (await ask(fields)).body;
   const settle = async (fields: Cost = {}) => (await ask({ action: 'settle', ...fields })).body;
