@@ -1,6 +1,6 @@
 // A sidecar that sends false data loses its own stream and affects no other: an honest one continues at the same time.
 
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { bounds } from '@tollgate/proto/contract';
 import type { AuditBatch } from '../../control-plane/audit/rules/audit-batch.ts';
 import { createIntake } from '../../control-plane/grpc/intake.ts';
@@ -157,19 +157,21 @@ test('a stream that is paused has one or two messages read ahead, not as many as
     return ingest(batch);
   };
   const wire = await shipping();
-  const steps = vi.spyOn(WireReader.prototype, 'next');
-  onTestFinished(() => steps.mockRestore());
-  // The reader of a message stops at the batch, which is its first field. All other readers take more steps.
-  const messagesRead = (): number => {
-    const counts = new Map<unknown, number>();
-    for (const reader of steps.mock.contexts) counts.set(reader, (counts.get(reader) ?? 0) + 1);
-    return [...counts.values()].filter((count) => count === 1).length;
+  // Without a spy, which keeps every call: only of a message is the first field that is read number 2, the batch.
+  const next = Object.getOwnPropertyDescriptor(WireReader.prototype, 'next')?.value as () => boolean;
+  onTestFinished(() => void (WireReader.prototype.next = next));
+  let messagesRead = 0;
+  WireReader.prototype.next = function (this: WireReader): boolean {
+    const isFirst = this.field === 0;
+    const isThere = next.call(this);
+    if (isFirst && this.field === 2) messagesRead += 1;
+    return isThere;
   };
   for (let n = 1; n <= 200; n += 1) wire.write({ batch: { ...shipped(spool('6')), records: recordsOf(n, 1) } });
   // One is in ingestion, and sixty-four wait.
-  await expect.poll(messagesRead, { timeout: 10_000 }).toBeGreaterThanOrEqual(65);
+  await expect.poll(() => messagesRead, { timeout: 10_000 }).toBeGreaterThanOrEqual(65);
   for (let n = 0; n < 5; n += 1) await honestContinues();
-  expect(messagesRead() - 5).toBeLessThanOrEqual(67);
+  expect(messagesRead - 5).toBeLessThanOrEqual(67);
   release();
   for (let n = 1; n <= 200; n += 1) expect(await wire.next()).toMatchObject({ acknowledged: { sequence: n } });
   await honestContinues();
