@@ -77,6 +77,12 @@ export const parts: readonly Part[] = [
     env: { TOLLGATE_TEST_ROUNDS: '100' },
   },
   {
+    name: 'frameworks',
+    about: 'the adapters of the Python client with the oldest version of each framework that they work with',
+    command: ['.ci/python-frameworks', 'oldest'],
+    needs: [{ check: ['python3', '-c', 'import ensurepip, venv'], remedy: 'apt-get install --no-install-recommends python3-venv' }],
+  },
+  {
     name: 'times',
     about: 'what takes real time: the tests of test/long',
     command: ['npx', '--no-install', 'vitest', 'run', '--project', 'long'],
