@@ -11,6 +11,13 @@ workspace_policy = {
         },
         "payments.short": {"api": {"permission": "ask", "ask": {"approvers": ["role:admin"], "waitSeconds": 1}}},
         "titled": {"api": {"cases": [{"name": "bad", "when": "args.title == 'bad'", "permission": "deny"}]}},
+        # The same under names that providers of models accept.
+        "github_delete_*": {"api": {"permission": "deny"}},
+        "mail_*": {"api": {"transform": "redact"}},
+        "payments_transfer": {"api": ask},
+        # Of MCP servers.
+        "desk.github_delete_repo": {"api": {"permission": "deny"}},
+        "desk.mail_send": {"api": {"transform": "redact"}},
         "once": {"api": {"rateLimit": 1}},
     }
 }

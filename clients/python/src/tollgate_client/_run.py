@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from types import TracebackType
@@ -274,15 +275,35 @@ def guard(
     As `Run.guard`, for functions that are defined before any run begins: each call is one of the run that is current
     then. Without one it is denied.
     """
+    how = Guarding(_named(tool, "tool"), lambda: acting_run(tool), tuple(exclude), _seconds(wait), abort)
+    return functools.partial(guarded, how)
 
-    def run_of() -> Run:
-        run = _current.get()
-        if run is None:
-            words = "run_missing: the tool is called outside of any run"
-            raise ToolDenied(tool, kind="terminal", code="run_missing", reason=words)
-        return run
 
-    return functools.partial(guarded, Guarding(_named(tool, "tool"), run_of, tuple(exclude), _seconds(wait), abort))
+def acting_run(tool: str, given: Run | None = None) -> Run:
+    """
+    Returns the run that a call belongs to: the current one, or `given` unless the current one was delegated from it.
+    Raises `ToolDenied` if there is none.
+    """
+    current = _current.get()
+    if given is None:
+        if current is not None:
+            return current
+        words = "run_missing: the tool is called outside of any run"
+        raise ToolDenied(tool, kind="terminal", code="run_missing", reason=words)
+    above = current
+    while above is not None and above is not given:
+        above = above._above  # pyright: ignore[reportPrivateUsage]
+    return given if above is None or current is None else current
+
+
+@contextlib.contextmanager
+def acting(run: Run) -> Generator[None]:
+    """Makes a run the current one of the block, and does not end it."""
+    token = _current.set(run)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 def carry(function: Callable[P, T]) -> Callable[P, T]:
