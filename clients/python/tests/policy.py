@@ -1,14 +1,13 @@
 """The policy that the tests run under."""
 
 ask = {"permission": "ask", "ask": {"approvers": ["role:admin"]}}
+small = {"name": "small", "when": "args.amount <= 100", "permission": "allow"}
 
 workspace_policy = {
     "tools": {
         "github.delete_*": {"api": {"permission": "deny"}},
         "mail.*": {"api": {"transform": "redact"}},
-        "payments.transfer": {
-            "api": {**ask, "cases": [{"name": "small", "when": "args.amount <= 100", "permission": "allow"}]}
-        },
+        "payments.transfer": {"api": {**ask, "cases": [small]}},
         "payments.short": {"api": {"permission": "ask", "ask": {"approvers": ["role:admin"], "waitSeconds": 1}}},
         "titled": {"api": {"cases": [{"name": "bad", "when": "args.title == 'bad'", "permission": "deny"}]}},
         # The same under names that providers of models accept.
@@ -18,6 +17,10 @@ workspace_policy = {
         # Of MCP servers.
         "desk.github_delete_repo": {"api": {"permission": "deny"}},
         "desk.mail_send": {"api": {"transform": "redact"}},
+        # The same by names that models and Python functions may have.
+        "github_delete_*": {"api": {"permission": "deny"}},
+        "mail_*": {"api": {"transform": "redact"}},
+        "payments_transfer": {"api": {**ask, "cases": [small]}},
         "once": {"api": {"rateLimit": 1}},
     }
 }

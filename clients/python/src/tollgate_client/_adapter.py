@@ -4,12 +4,14 @@ What the adapters of frameworks share: one call of a tool, from its decision to 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import contextlib
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from ._denied import ToolDenied
-from ._run import Run, acting, acting_run
+from ._run import Run, _current, acting, acting_run  # pyright: ignore[reportPrivateUsage]
 
 T = TypeVar("T")
 
@@ -76,7 +78,7 @@ class Governing:
         permit = run.decide(tool, input)
         failure: Exception | None = None
         try:
-            with acting(run):
+            with _inside(run):
                 shown = show(make(permit.input))
         except self._passed:
             raise
@@ -101,7 +103,7 @@ class Governing:
         permit = await run.adecide(tool, input)
         failure: Exception | None = None
         try:
-            with acting(inside or run):
+            with _inside(inside or run):
                 shown = show(await make(permit.input))
         except self._passed:
             raise
@@ -110,3 +112,25 @@ class Governing:
         if failure is not None:
             raise await run._areport_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
         return shown.restored(await run.areport(permit, shown.value, is_error=shown.is_error))
+
+
+_called: ContextVar[Run | None] = ContextVar("tollgate_called", default=None)
+
+
+@contextlib.contextmanager
+def _inside(run: Run) -> Generator[None]:
+    token = _called.set(run)
+    try:
+        with acting(run):
+            yield
+    finally:
+        _called.reset(token)
+
+
+def hop_to(agent: str) -> Run | None:
+    """
+    Returns the run of an agent that begins inside of a governed call: one hop further in the chain. None: it does not,
+    or the tool has begun a run of its own.
+    """
+    above = _called.get()
+    return None if above is None or above is not _current.get() else above.delegate(agent)
