@@ -4,7 +4,7 @@ import asyncio
 import gc
 import json
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from pydantic_ai import (
     RunContext,
     ToolFailed,
     ToolReturn,
+    UserError,
 )
 from pydantic_ai.capabilities import AbstractCapability, Instrumentation
 from pydantic_ai.messages import ToolReturnPart
@@ -104,6 +105,12 @@ def told(read: str) -> str:
     return str(json.loads(read)["error"]) if read.startswith('{"error":') else read
 
 
+def behind(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
 def test_deny(model: Model, desk: Desk, run: Run, world: World) -> None:
     model.answers(calls("github_delete_repo", repo="web"), "I could not.")
     assert agent_of(model, desk.tools, governed=govern(run)).run_sync("Delete it.").output == "I could not."
@@ -149,7 +156,7 @@ def test_redact_out_of_exceptions(raised: type[Exception], model: Model, desk: D
     if raised is RuntimeError:
         with pytest.raises(Exception, match=r"^no answer from \[redacted:email#1\]$") as caught:
             agent.run_sync("Check it.")
-        assert caught.value.__context__ is None
+        assert "bob@corp.io" not in "".join(map(repr, behind(caught.value)))
     else:
         agent.run_sync("Check it.")
         assert "no answer from [redacted:email#1]" in model.read()[0]
@@ -375,7 +382,12 @@ def test_a_run_that_is_over_permits_nothing(model: Model, desk: Desk, run: Run) 
 
 def test_two_capabilities_decide_a_call_once(model: Model, desk: Desk, run: Run, world: World) -> None:
     model.answers(calls("github_create_issue", title="It broke"))
-    agent_of(model, desk.tools, governed=govern()).run_sync("File it.", capabilities=[govern(run)])
+    try:
+        agent_of(model, desk.tools, governed=govern()).run_sync("File it.", capabilities=[govern(run)])
+    except UserError:
+        # Older versions refuse the second one.
+        assert desk.done == []
+        return
     assert desk.done == ["It broke"]
     assert len(world.entries(run.session, 2)) == 2
 
