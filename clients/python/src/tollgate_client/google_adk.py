@@ -5,10 +5,9 @@ each call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from google.adk.agents import BaseAgent
@@ -149,7 +148,10 @@ def _path_below_root(context: ToolContext) -> list[str]:
 
 
 def _is_error(shown: object) -> bool:
-    return isinstance(shown, Mapping) and ("error" in shown or shown.get("isError") is True)
+    if not isinstance(shown, dict):
+        return False
+    fields = cast("dict[str, object]", shown)
+    return "error" in fields or fields.get("isError") is True
 
 
 _any: TypeAdapter[Any] = TypeAdapter(Any, config=ConfigDict(ser_json_bytes="base64"))
