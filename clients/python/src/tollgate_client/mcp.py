@@ -119,5 +119,4 @@ def _told(error: ToolDenied | RedactedError) -> Exception:
     if isinstance(error, RedactedError) and error.name != "ToolError":
         # The SDK hides the text of another exception, or shows the redacted one.
         return error
-    told: Exception = ToolError(str(error))
-    return told
+    return ToolError(str(error))  # pyright: ignore[reportUnknownVariableType]
