@@ -17,7 +17,7 @@ from google.adk.tools.tool_context import ToolContext
 from pydantic import ConfigDict, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from ._adapter import OnDenied, checked_on_denied, run_of
+from ._adapter import Governing, OnDenied
 from ._denied import NoForm, RedactedError, ToolDenied
 from ._hook import Permit
 from ._plain import form_of
@@ -33,7 +33,7 @@ def govern(run: Run | None = None, *, on_denied: OnDenied = "tell") -> BasePlugi
     runs as a tool. `on_denied`: `tell` gives the model the denial as the result `{"error": …}`; `raise` ends the runner
     with the `RuntimeError` that ADK makes of any exception of a plugin, caused by `ToolDenied`.
     """
-    return _Plugin(run, checked_on_denied(on_denied))
+    return _Plugin(Governing(run, on_denied), run is None)
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,11 @@ _calling: ContextVar[_Call | None] = ContextVar("tollgate_adk_calling", default=
 
 
 class _Plugin(BasePlugin):
-    def __init__(self, run: Run | None, on_denied: OnDenied) -> None:
+    def __init__(self, governing: Governing, follows: bool) -> None:
+        """`follows`: whether its calls belong to the current run."""
         super().__init__(name="tollgate")
-        self._run = run
-        self._on_denied = on_denied
+        self._governing = governing
+        self._follows = follows
         # ADK passes one context to all callbacks of a call, and forgets it when the call is over or cancelled.
         self._calls: WeakKeyDictionary[ToolContext, _Call] = WeakKeyDictionary()
 
@@ -81,8 +82,8 @@ class _Plugin(BasePlugin):
 
     def _root_run(self, tool: BaseTool, context: ToolContext) -> Run:
         above = _calling.get()
-        if above is None or (self._run is not None and above.plugin is not self):
-            return run_of(self._run, tool.name)
+        if above is None or (not self._follows and above.plugin is not self):
+            return self._governing.run_for(tool.name)
         if above.invocation_id == context.invocation_id:
             return above.root
         # An agent that runs inside of a call, such as that of AgentTool.
@@ -127,9 +128,7 @@ class _Plugin(BasePlugin):
         return call
 
     def _told(self, denied: ToolDenied) -> dict[str, Any]:
-        if self._on_denied == "raise":
-            raise denied
-        return {"error": str(denied)}
+        return {"error": self._governing.told(denied)}
 
 
 def _agent(context: ToolContext) -> BaseAgent:

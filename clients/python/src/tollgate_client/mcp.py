@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 from mcp.types import CallToolResult
 from pydantic import BaseModel, ValidationError
 
-from ._adapter import OnDenied, checked_on_denied, governed, run_of
+from ._adapter import Governing, OnDenied, Shown
 from ._denied import RedactedError, ToolDenied
 from ._guard import F
 from ._run import Run
@@ -39,7 +39,7 @@ def govern(client: C, run: Run | None = None, *, on_denied: OnDenied = "tell") -
     with `isError`; `raise` raises `ToolDenied`. An error of the server whose text is redacted is a `RedactedError`.
     Raises `ValueError` if the object is governed already.
     """
-    checked_on_denied(on_denied)
+    governing = Governing(run, on_denied)
     call_tool = client.call_tool
     if getattr(call_tool, "is_governed", False):
         raise ValueError("the client is governed already")
@@ -53,12 +53,10 @@ def govern(client: C, run: Run | None = None, *, on_denied: OnDenied = "tell") -
             return _json_of(result)
 
         try:
-            shown = await governed(run_of(run, name), name, arguments or {}, call, _is_error)
+            shown = await governing.acall(name, arguments or {}, call, _shown)
             return _result_of(name, shown, results[0])
         except ToolDenied as denied:
-            if on_denied == "raise":
-                raise
-            text = str(denied)
+            text = governing.told(denied)
         return CallToolResult.model_validate({"content": [{"type": "text", "text": text}], "isError": True})
 
     asked.is_governed = True  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
@@ -70,8 +68,8 @@ def _json_of(result: BaseModel) -> Any:
     return result.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def _is_error(shown: Any) -> bool:
-    return shown.get("isError") is True
+def _shown(result: Any) -> Shown[Any]:
+    return Shown(result, lambda passed: passed, is_error=result.get("isError") is True)
 
 
 def _result_of(name: str, shown: Any, result: BaseModel) -> BaseModel:
