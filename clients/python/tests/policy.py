@@ -22,6 +22,10 @@ workspace_policy = {
         "mail_*": {"api": {"transform": "redact"}},
         "payments_transfer": {"api": {**ask, "cases": [small]}},
         "once": {"api": {"rateLimit": 1}},
+        "Bash": {
+            "api": {"cases": [{"name": "no push", "when": "args.command.contains('push')", "permission": "deny"}]}
+        },
+        "Read": {"api": {"transform": "redact"}},
     }
 }
 

@@ -31,7 +31,11 @@ for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
 os.environ.update(
     HOME=home,
     ANTHROPIC_API_KEY=key,
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
     CREWAI_DISABLE_TELEMETRY="true",
+    CREWAI_TRACING_ENABLED="false",
+    DISABLE_AUTOUPDATER="1",
+    ENABLE_TOOL_SEARCH="false",
     GOOGLE_API_KEY=key,
     LANGSMITH_TRACING="false",
     OPENAI_API_KEY=key,
