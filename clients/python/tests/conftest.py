@@ -56,7 +56,7 @@ class World:
         """Returns the entries of a session, oldest first, as soon as there are this many."""
         found: list[dict[str, Any]] = []
         for _ in attempts():
-            answer = _checked(self.owner.get("/default/admin/audit", params={"session": session})).json()
+            answer = _checked(self.owner.get("/default/admin/audit", params={"session": session, "limit": 1000})).json()
             found = answer["entries"]
             if len(found) >= count:
                 return found[::-1]

@@ -4,12 +4,7 @@ import { expect, test } from 'vitest';
 import { createTestServer, createTestSidecar } from '../../../support/governing.ts';
 import { agent, key, keyText, member, settings } from '../../../support/snapshots.ts';
 
-interface Cost {
-  readonly action?: string;
-  readonly cost_id?: string;
-  readonly cents?: unknown;
-  readonly [field: string]: unknown;
-}
+type Cost = Readonly<Record<string, unknown>>;
 
 async function start(maxBudgetCents: number, more: Parameters<typeof createTestSidecar>[0] = {}) {
   const agents = [
