@@ -17,6 +17,7 @@ import { benchGovern } from './govern.ts';
 import { benchHooks } from './hooks.ts';
 import { isMeasured, middleOf, type Result, type Row } from './measure.ts';
 import { benchProxies } from './proxies.ts';
+import { benchPython } from './python.ts';
 import { benchRedactQuality, benchRedactSpeed } from './redact.ts';
 import { benchWorst } from './redact-worst.ts';
 import { machine, writeSeen } from './report.ts';
@@ -36,6 +37,7 @@ const benches: Readonly<Record<string, Bench>> = {
   conditions: benchConditions,
   hooks: benchHooks,
   proxies: benchProxies,
+  python: benchPython,
   deltas: benchDeltas,
   fanout: benchFanout,
   footprint: benchFootprint,
