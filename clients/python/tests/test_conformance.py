@@ -34,7 +34,7 @@ def member(world: World) -> Generator[Gate]:
     tools["conformance.ready"] = {"api": {"permission": "deny"}}
     world.put_policy({"tools": tools})
     with connect(sidecar=world.sidecar, key=world.key) as gate:
-        ready = {"name": "ready", "steps": [_denied("conformance.ready")], "policy": {}}
+        ready: Json = {"name": "ready", "steps": [_denied("conformance.ready")], "policy": {}}
         for _ in attempts():
             if problems_of(ready, gate, world, secrets.token_hex(8)) == []:
                 break
@@ -88,7 +88,7 @@ def test_a_wrong_expectation_is_found(member: Gate, world: World) -> None:
     step = next(case for case in cases if case["name"] == "deny-with-reason")["steps"][0]
 
     def planted(**wrong: object) -> list[str]:
-        case = {"name": "planted", "policy": {}, "steps": [{**step, **wrong}]}
+        case: Json = {"name": "planted", "policy": {}, "steps": [{**step, **wrong}]}
         return problems_of(case, member, world, f"python planted {secrets.token_hex(4)}")
 
     assert planted() == []
