@@ -10,6 +10,7 @@ export type { ReasonCode, Tier } from '@tollgate/proto/contract';
 export { AppError } from '@tollgate/proto/contract';
 export type { StopReason } from './engine/decide/decision.ts';
 export type { Remedy } from './engine/decide/remedies.ts';
+export type { ClaudeAnswer, ClaudeHook, ClaudeHooks, ClaudeHooksOptions, ClaudeMatcher } from './doors/library/claude-hooks.ts';
 export type { CostDenial, CostReservation, CostVerdict } from './engine/limits/costs.ts';
 export type { DecideOptions } from './doors/library/guarded.ts';
 export type { DelegateOptions, Run, RunOptions } from './doors/library/library.ts';

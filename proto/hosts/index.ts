@@ -9,6 +9,7 @@ import { geminiCli } from './gemini-cli.ts';
 import type { Host, HostEvent } from './host.ts';
 import { opencode } from './opencode.ts';
 
+export { claudeCode } from './claude-code.ts';
 export type { AfterEvent, Answered, BeforeEvent, Host, HostCall, HostEvent, JoinedNames, ToolOwner } from './host.ts';
 
 const all = [claudeCode, codex, cursor, geminiCli, copilotCli, opencode, cline];

@@ -5,7 +5,6 @@ import { refuse } from '../../engine/decide/refusal.ts';
 import type { DisconnectSignal } from '../../base/disconnect-signal.ts';
 import { type JudgedCall, judge, type ToolCall } from '../../engine/govern/govern.ts';
 import { recordedInTurn, takenBack } from '../../engine/govern/recorded.ts';
-import { callerOf, heldBy } from '../../engine/govern/run.ts';
 import { type DecidedCall, denialText, type Verdict } from '../../engine/govern/verdict.ts';
 import type { Log } from '../../base/log.ts';
 import type { Sidecar } from '../sidecar.ts';
@@ -15,7 +14,7 @@ import type { ClaimedCall } from '../sessions/pending-calls.ts';
 import type { CallerClaim, Session } from '../sessions/sessions.ts';
 import { traceNamedBy, traceOfCall } from '../traced-call.ts';
 import { type AfterEvent, type Answered, type BeforeEvent, canaryTool, type Host, type HostCall } from '@tollgate/proto/hosts';
-import { type Names, ourName } from './names.ts';
+import { namesFor, ourName } from './names.ts';
 
 type Door = Pick<Entrance, 'sidecar' | 'metrics' | 'sessions' | 'tracing'>;
 
@@ -140,7 +139,7 @@ function calling(
   const session = sessions.find(identity, claimedOf(host, call, { tier, agent }));
   // The check uses the host's own name, so that a workspace's table cannot rename this tool.
   if (tool === canaryTool) return { session, call: { tool, input, callId, flaw: { code: 'call_malformed', words: canaryWords } } };
-  const { tool: named, also, problem } = ourName(namesFor(sidecar.govern.cell, session), host.name, call);
+  const { tool: named, also, problem } = ourName(namesFor(sidecar.govern.cell, session.run), host.name, call);
   return {
     session,
     call: {
@@ -152,12 +151,6 @@ function calling(
       ...(problem === undefined ? {} : { flaw: { code: 'tool_ambiguous', words: problem } }),
     },
   };
-}
-
-/** Returns the data for mapping names: the caller's current policy and the workspace's settings. */
-function namesFor(cell: Sidecar['govern']['cell'], { run }: Session): Names {
-  const { settings, servers, spelledTools } = heldBy(cell);
-  return { settings, servers, spelledTools, documents: callerOf(run).hops.flatMap((hop) => hop.documents) };
 }
 
 const canaryWords = `${JSON.stringify(canaryTool)} is denied by every sidecar, so that a caller can test whether a denial blocks`;

@@ -15,6 +15,7 @@ import {
 } from '@tollgate/proto/contract';
 import type { Index } from '../../engine/decide/build-index.ts';
 import type { IndexedDocument } from '../../engine/decide/document.ts';
+import { callerOf, type GovernedRun, heldBy } from '../../engine/govern/run.ts';
 import type { HostCall, JoinedNames, ToolOwner } from '@tollgate/proto/hosts';
 import {
   mayBeCut,
@@ -33,7 +34,7 @@ export type Names = Pick<Index, 'settings' | 'servers' | 'spelledTools'> & {
   readonly documents: readonly IndexedDocument[];
 };
 
-interface OurName {
+export interface OurName {
   readonly tool: string;
   /**
    * A second name under which the call must be permitted too. It is the host's own name, or the name to which the
@@ -42,6 +43,12 @@ interface OurName {
   readonly also?: string;
   /** The reason, in words, why the name is ambiguous. */
   readonly problem?: string;
+}
+
+/** Returns the data for mapping names: the caller's current policy and the workspace's settings. */
+export function namesFor(cell: Parameters<typeof heldBy>[0], run: GovernedRun): Names {
+  const { settings, servers, spelledTools } = heldBy(cell);
+  return { settings, servers, spelledTools, documents: callerOf(run).hops.flatMap((hop) => hop.documents) };
 }
 
 /** The maximum length of a name, including the prefix and the joint that a host adds. */

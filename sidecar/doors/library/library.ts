@@ -13,6 +13,8 @@ import { callerOf, childOf, type GovernedRun, openRun, stopOf } from '../../engi
 import type { Permit, Verdict } from '../../engine/govern/verdict.ts';
 import { type CostReservation, type CostVerdict, createCosts, type Purse } from '../../engine/limits/costs.ts';
 import { createNumbers, type Numbers } from '../../engine/redact/index.ts';
+import { namesFor, ourName } from '../coding-agents/names.ts';
+import { type ClaudeHooks, type ClaudeHooksOptions, claudeHooks, type HookedRun } from './claude-hooks.ts';
 import { type DecideOptions, guarded } from './guarded.ts';
 import { type GuardMcpOptions, guardMcpClient, isMcpClient, type McpClient, type McpGuard } from './mcp-client.ts';
 import { type GuardToolSetOptions, guardToolSet, type ToolSet } from './tool-set.ts';
@@ -80,9 +82,11 @@ export interface Run {
    */
   settleCost(reservation: CostReservation, cents?: number): void;
   /**
-   * Returns the governed tools of an AI SDK tool set, with the same type. A tool without `execute` cannot be governed
-   * here. Throws `AppError` if such a tool is not named in `ungoverned`. Steps that a tool yields reach the caller
-   * immediately. If the policy redacts the output, the caller receives only the last step, redacted.
+   * Returns the governed tools of a framework, with the same type: the tools by name of the AI SDK and Mastra, or the list
+   * of the OpenAI Agents SDK and LangChain.js. A denial is the result of the tool, as a text for the model. A tool that
+   * runs elsewhere cannot be governed here. Throws `AppError` if such a tool is not named in `ungoverned`, and `TypeError`
+   * if the form of a tool is not recognised. Steps that a tool yields reach the caller immediately. If the policy redacts
+   * the output, the caller receives only the last step, redacted.
    */
   guardTools<T extends ToolSet>(tools: T, options?: GuardToolSetOptions): T;
   /**
@@ -91,6 +95,12 @@ export interface Run {
    * programs.
    */
   guardTools<C extends McpClient>(client: C, options: GuardMcpOptions): C;
+  /**
+   * Returns the option `hooks` of the Claude Agent SDK. They decide each tool call of the session, its own tools and those
+   * of MCP servers, and redact inputs and outputs. A denial is the result of the call. Calls of a subagent are made by a
+   * delegated run. The hooks of one result serve one session. Throws `TypeError` if `waitMs` is wrong.
+   */
+  claudeHooks(options?: ClaudeHooksOptions): ClaudeHooks;
   /**
    * Creates a run of another agent for a delegated task. The tools, scopes and permissions of the new run are a subset
    * of those of this run. The new run has its own caps.
@@ -107,7 +117,7 @@ export function startRun(sidecar: Governing, { agent, tier, user, client = { nam
   const hop: Hop = { tier, client: client.name, agent };
   const id = sessionId ?? sidecar.govern.newId();
   const claim: Claim = { identity: { sub, keyId: key?.id ?? 'unknown' }, hops: [hop] };
-  return createRun(sidecar, { claim, client, id, runChain: [id], numbers: createNumbers(), above: null });
+  return createRun(sidecar, { claim, client, id, runChain: [id], numbers: createNumbers(), above: null }).self;
 }
 
 interface RunParts {
@@ -120,7 +130,13 @@ interface RunParts {
   readonly above: Purse | null;
 }
 
-function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, above }: RunParts): Run {
+interface CreatedRun {
+  readonly self: Run;
+  /** The same run, for hooks. */
+  readonly hooked: HookedRun;
+}
+
+function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, above }: RunParts): CreatedRun {
   const { govern } = sidecar;
   const run = openRun(sidecar, { claim, numbers, facts: { sessionId: id, client, runChain, chainClaimed: false } });
   const { usage } = run;
@@ -156,13 +172,20 @@ function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, a
     get stopped() {
       return usage.stopped;
     },
-    delegate: (agent, handed = {}) => {
-      const childId = govern.newId();
-      const child = childOf(claim, { agent, ...handed });
-      return createRun(sidecar, { claim: child, client, id: childId, runChain: [...runChain, childId], numbers, above: purse });
-    },
+    claudeHooks: (options = {}) => claudeHooks(hooked, options),
+    delegate: (agent, handed) => delegated(agent, handed).self,
   };
-  return self;
+  const delegated = (agent: string, handed: DelegateOptions = {}): CreatedRun => {
+    const childId = govern.newId();
+    const child = childOf(claim, { agent, ...handed });
+    return createRun(sidecar, { claim: child, client, id: childId, runChain: [...runChain, childId], numbers, above: purse });
+  };
+  const hooked: HookedRun = {
+    ...guard,
+    nameOf: (call) => ourName(namesFor(govern.cell, run), 'claude-code', call),
+    delegate: (agent) => delegated(agent).hooked,
+  };
+  return { self, hooked };
 }
 
 function decideCall(
@@ -200,7 +223,8 @@ function withQuestion(sidecar: Governing, run: GovernedRun, judged: JudgedCall):
 
 function guardEither<T extends ToolSet | McpClient>(guard: McpGuard, tools: T, options: GuardToolSetOptions): T {
   // A value that is not a client is a tool set, because the overloads accept nothing else.
-  if (!isMcpClient(tools)) return guardToolSet<ToolSet>(guard, tools, options) as T;
+  // The type is still `T`: the names and tools are the same, and each governed method has the same form.
+  if (typeof tools !== 'object' || tools === null || !isMcpClient(tools)) return guardToolSet(guard, tools, options) as T;
   const { server } = options;
   if (server === undefined)
     throw new AppError({

@@ -1,13 +1,16 @@
-// Governs tools in the form of the AI SDK. The result is the same set, but the run governs each `execute`. A tool
-// without `execute` runs elsewhere (at a provider or in a browser) and cannot be stopped here. Such a tool must be
-// named in `ungoverned`, otherwise it is refused.
+// Governs the tools of a framework. The result is the same set, but each call of a tool is decided and recorded. A tool
+// is recognised by its form, and no framework is loaded. A tool that runs elsewhere (at a provider or in a browser) cannot
+// be stopped here. It must be named in `ungoverned`, otherwise it is refused. Any other form is refused too, because a
+// tool that is returned unchanged would run without a decision.
 import { AppError } from '@tollgate/proto/contract';
-import type { ToolCall } from '../../engine/govern/govern.ts';
-import { type Permit, ToolDenied, type Verdict } from '../../engine/govern/verdict.ts';
-import { begun, type Guard, settled, type Tell, tellOf, tellThrown, waiting } from './guarded.ts';
+import { copyWith, type Method } from './copy-with.ts';
+import { governedExecute } from './execute-tool.ts';
+import type { Guard } from './guarded.ts';
+import { governedInvoke, isFunctionTool } from './invoke-tool.ts';
+import { guardStructuredTool, isStructuredTool } from './langchain-tool.ts';
 
-/** A set of the AI SDK's tools, or of tools with the same form. */
-export type ToolSet = Readonly<Record<string, object>>;
+/** Tools by name, as of the AI SDK and Mastra, or a list of tools, as of the OpenAI Agents SDK and LangChain.js. */
+export type ToolSet = Readonly<Record<string, object>> | readonly object[];
 
 export interface GuardToolSetOptions {
   /**
@@ -15,144 +18,124 @@ export interface GuardToolSetOptions {
    * Absent: the policy uses the tool's own name.
    */
   readonly server?: string;
-  /** Tools without `execute` that stay unchanged. No policy decides about their actions. */
+  /** Names of tools that run elsewhere and stay unchanged. No policy decides about their actions. */
   readonly ungoverned?: readonly string[];
+  /**
+   * What a denied call does. `tell` (default): the denial is the result of the tool, as a text for the model. `throw`:
+   * the tool throws `ToolDenied`. Tools with `execute` always throw it, and their framework tells the model.
+   */
+  readonly onDenied?: 'tell' | 'throw';
 }
 
-type Execute = (this: unknown, input: unknown, ...rest: readonly unknown[]) => unknown;
-
-export function guardToolSet<T extends ToolSet>(guard: Guard, tools: T, { server, ungoverned = [] }: GuardToolSetOptions): T {
-  const problems: string[] = [];
-  for (const name of ungoverned)
-    if (!Object.hasOwn(tools, name)) problems.push(`ungoverned names ${quoted(name)}, which is no tool of the set`);
-  const entries = Object.entries(tools).map(([name, tool]) => {
-    const execute: unknown = 'execute' in tool ? tool.execute : undefined;
-    const isNamed = ungoverned.includes(name);
-    if (typeof execute !== 'function') {
-      if (!isNamed) problems.push(withoutExecute(name, tool));
-      return [name, tool];
-    }
-    if (isNamed) problems.push(`ungoverned names ${quoted(name)}, which has an execute that can be governed`);
-    return [name, withExecute(tool, governed(guard, server === undefined ? name : `${server}.${name}`, execute as Execute))];
-  });
-  if (problems.length > 0) throw new AppError({ code: 'bad_request', publicMessage: `guardTools: ${problems.join('; ')}` });
-  // The type is still `T`: the names and tools are the same, and each governed `execute` has the same form.
-  return Object.fromEntries(entries) as T;
+export function guardToolSet(guard: Guard, tools: ToolSet, { server, ungoverned = [], onDenied = 'tell' }: GuardToolSetOptions): ToolSet {
+  const asked = { guard, tells: tells(onDenied), nameOf: (name: string) => (server === undefined ? name : `${server}.${name}`) };
+  const read = isList(tools) ? tools.map((tool) => readListed(asked, tool)) : readRecord(tools).map((entry) => readNamed(asked, entry));
+  const names = new Set(read.map(({ name }) => name));
+  const unknown = ungoverned
+    .filter((name) => !names.has(name))
+    .map((name) => `ungoverned names ${quoted(name)}, which is no tool of the set`);
+  const results = read.map((one) => resultOf(one, ungoverned.includes(one.name)));
+  const problems = [...unknown, ...results.flatMap(({ problem }) => (problem === null ? [] : [problem]))];
+  if (problems.length > 0) {
+    const message = `guardTools: ${problems.join('; ')}`;
+    throw read.some(({ kind }) => kind === 'unrecognised')
+      ? new TypeError(message)
+      : new AppError({ code: 'bad_request', publicMessage: message });
+  }
+  return isList(tools) ? results.map(({ tool }) => tool) : Object.fromEntries(results.map(({ name, tool }) => [name, tool]));
 }
 
+function tells(onDenied: unknown): boolean {
+  if (onDenied !== 'tell' && onDenied !== 'throw') throw new TypeError('guardTools: onDenied must be "tell" or "throw"');
+  return onDenied === 'tell';
+}
+
+const isList = (tools: ToolSet): tools is readonly object[] => Array.isArray(tools);
 const quoted = (name: string): string => JSON.stringify(name);
 
-function withoutExecute(name: string, tool: object): string {
-  const by = 'type' in tool && tool.type === 'provider' ? "the model's provider executes it" : 'it has no execute';
-  return `the tool ${quoted(name)} cannot be governed here, because ${by}; leave it out, or name it in ungoverned`;
+interface Asked {
+  readonly guard: Guard;
+  readonly tells: boolean;
+  /** Returns the name in the policy. */
+  nameOf(name: string): string;
 }
 
-/**
- * Returns a copy of the tool with another `execute`. All other properties are kept, including getters and prototype.
- */
-function withExecute(tool: object, execute: Execute): object {
-  const prototype: unknown = Object.getPrototypeOf(tool);
-  const copy: unknown = Object.create(typeof prototype === 'object' ? prototype : null, {
-    ...Object.getOwnPropertyDescriptors(tool),
-    execute: {
-      // If the tool is a class instance, its `execute` needs the original object as `this`, not the copy.
-      value(this: unknown, ...given: Parameters<Execute>) {
-        return execute.apply(this === copy ? tool : this, given);
-      },
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    },
-  });
-  return copy as object;
-}
+type ReadTool =
+  | { readonly kind: 'governed'; readonly name: string; readonly tool: object; readonly by: string }
+  /** It runs elsewhere. `why` follows the words `cannot be governed here, because`. */
+  | { readonly kind: 'elsewhere'; readonly name: string; readonly tool: object; readonly why: string }
+  /** `why` follows the words `is not recognised:`. */
+  | { readonly kind: 'unrecognised'; readonly name: string; readonly why: string };
 
-/**
- * Returns a governed `execute`. The SDK checks immediately whether the result is a stream, so a stream must be returned
- * before anything is awaited.
- */
-function governed(guard: Guard, tool: string, execute: Execute): Execute {
-  const isStream = Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]';
-  return function call(input, ...rest) {
-    const work: Work = (permitted) => execute.call(this, permitted, ...rest);
-    const signal = signalIn(rest[0]);
-    if (isStream) return streamedCall(guard, { call: { tool, input }, signal }, work);
-    const verdict = guard.decide({ tool, input }, waiting(signal));
-    return verdict instanceof Promise ? awaitedCall(guard, verdict, work) : decidedCall(guard, verdict, work);
-  };
-}
-
-type Work = (input: unknown) => unknown;
-
-/** Returns the signal in the options that the AI SDK passes to `execute`. */
-const signalIn = (options: unknown): unknown =>
-  typeof options === 'object' && options !== null && 'abortSignal' in options ? options.abortSignal : undefined;
-
-interface StreamedCall {
-  readonly call: ToolCall;
-  readonly signal: unknown;
-}
-
-async function* streamedCall(guard: Guard, { call, signal }: StreamedCall, work: Work): AsyncGenerator<unknown, void> {
-  const verdict = await guard.decide(call, waiting(signal));
-  if (!verdict.allowed) throw new ToolDenied(verdict);
-  const tell = tellOf(guard, verdict);
-  yield* streamed(verdict, work(verdict.input) as AsyncIterable<unknown>, tell);
-}
-
-/**
- * Makes a call whose decision is a promise. After this promise is awaited, it is too late to return a stream. If
- * `execute` is a plain function and returns a stream, the last value of the stream is the answer.
- */
-async function awaitedCall(guard: Guard, deciding: Promise<Verdict>, work: Work): Promise<unknown> {
-  const verdict = await deciding;
-  if (!verdict.allowed) throw new ToolDenied(verdict);
-  const tell = tellOf(guard, verdict);
-  const answer = begun(work, verdict.input);
-  return settled(verdict, isAsyncIterable(answer) ? lastOf(answer) : answer, tell);
-}
-
-function decidedCall(guard: Guard, verdict: Verdict, work: Work): unknown {
-  if (!verdict.allowed) return Promise.reject(new ToolDenied(verdict));
-  const tell = tellOf(guard, verdict);
-  const answer = begun(work, verdict.input);
-  return isAsyncIterable(answer) ? streamed(verdict, answer, tell) : settled(verdict, answer, tell);
-}
-
-// Governs a tool that answers in steps. Each value replaces all earlier ones, and the last is the output. If the policy
-// redacts, only the last value is returned, because an earlier value may end in the middle of a secret that is not
-// recognisable yet. The outcome is recorded before the reader receives the end. It is also recorded if the reader stops
-// early.
-
-async function* streamed(permit: Permit, source: AsyncIterable<unknown>, tell: Tell): AsyncGenerator<unknown, void> {
-  const redacts = permit.decision.transform === 'redact';
-  let last: unknown;
-  let told = false;
-  const tellOnce: Tell = (output, isError) => {
-    told = true;
-    return tell(output, isError);
-  };
-  try {
-    for await (const value of source) {
-      last = value;
-      if (!redacts) yield value;
+function resultOf(read: ReadTool, isNamed: boolean): { readonly name: string; readonly tool: object; readonly problem: string | null } {
+  const { name } = read;
+  switch (read.kind) {
+    case 'governed':
+      return {
+        name,
+        tool: read.tool,
+        problem: isNamed ? `ungoverned names ${quoted(name)}, which has ${read.by} that can be governed` : null,
+      };
+    case 'elsewhere': {
+      const problem = `the tool ${quoted(name)} cannot be governed here, because ${read.why}; leave it out, or name it in ungoverned`;
+      return { name, tool: read.tool, problem: isNamed ? null : problem };
     }
-    const output = await tellOnce(last, false);
-    // Without redaction the caller already received the output as the last step.
-    if (redacts) yield output;
-  } catch (error) {
-    throw told ? error : await tellThrown(permit, error, tellOnce);
-  } finally {
-    if (!told) await tellOnce(last, true);
+    case 'unrecognised':
+      return { name, tool: {}, problem: `the tool ${quoted(name)} is not recognised: ${read.why}` };
   }
 }
 
-/** Returns the last value of the stream, for callers that accept only one value. */
-async function lastOf(source: AsyncIterable<unknown>): Promise<unknown> {
-  let last: unknown;
-  for await (const value of source) last = value;
-  return last;
+function readRecord(tools: object): readonly (readonly [string, unknown])[] {
+  const prototype: unknown = typeof tools === 'object' && tools !== null ? Object.getPrototypeOf(tools) : undefined;
+  if (prototype !== null && prototype !== Object.prototype)
+    throw new TypeError('guardTools: takes a list of tools, an object with a tool for each name, or an MCP client');
+  return Object.entries(tools);
 }
 
-const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
-  typeof value === 'object' && value !== null && Symbol.asyncIterator in value && typeof value[Symbol.asyncIterator] === 'function';
+/** Reads a tool of the AI SDK or of Mastra. */
+function readNamed({ guard, nameOf }: Asked, [name, tool]: readonly [string, unknown]): ReadTool {
+  if (typeof tool !== 'object' || tool === null) return { kind: 'unrecognised', name, why: 'it is no object' };
+  const execute: unknown = 'execute' in tool ? tool.execute : undefined;
+  if (typeof execute === 'function') {
+    const governed = copyWith(tool, { execute: governedExecute(guard, nameOf(name), execute as Method) });
+    return { kind: 'governed', name, tool: governed, by: 'an execute' };
+  }
+  if (isFunctionTool(tool) || isStructuredTool(tool))
+    return { kind: 'unrecognised', name, why: 'it has invoke, and such tools are given as a list: guardTools([…])' };
+  const isProviders = 'type' in tool && typeof tool.type === 'string' && tool.type.startsWith('provider');
+  if (execute !== undefined || !(isProviders || 'inputSchema' in tool))
+    return { kind: 'unrecognised', name, why: 'it has neither an execute nor an inputSchema, as tools of the AI SDK and Mastra have' };
+  return { kind: 'elsewhere', name, tool, why: isProviders ? "the model's provider executes it" : 'it has no execute' };
+}
+
+/** Reads a tool of the OpenAI Agents SDK or of LangChain.js. */
+function readListed({ guard, nameOf, tells }: Asked, tool: unknown): ReadTool {
+  if (typeof tool !== 'object' || tool === null) return { kind: 'unrecognised', name: String(tool), why: 'it is no object' };
+  const type = 'type' in tool && typeof tool.type === 'string' ? tool.type : null;
+  const name = 'name' in tool && typeof tool.name === 'string' ? tool.name : (type ?? 'unnamed');
+  if (isFunctionTool(tool))
+    return {
+      kind: 'governed',
+      name,
+      tool: copyWith(tool, { invoke: governedInvoke(guard, nameOf(name), tool.invoke, tells) }),
+      by: 'an invoke',
+    };
+  if (isStructuredTool(tool))
+    return { kind: 'governed', name, tool: guardStructuredTool(guard, nameOf(name), tool, tells), by: 'an invoke' };
+  if ('execute' in tool)
+    return { kind: 'unrecognised', name, why: 'it has execute, and such tools are given by name: guardTools({ name: tool })' };
+  if (type === 'hosted_tool' || (type !== null && isData(tool)))
+    return { kind: 'elsewhere', name, tool, why: "the model's provider executes it" };
+  return {
+    kind: 'unrecognised',
+    name,
+    why: 'it is neither a function tool of the OpenAI Agents SDK nor a structured tool of LangChain.js',
+  };
+}
+
+/** Whether it has nothing that this process could run. */
+function isData(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return typeof value !== 'function';
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return (Array.isArray(value) || prototype === Object.prototype || prototype === null) && Object.values(value).every(isData);
+}

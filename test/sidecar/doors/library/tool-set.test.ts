@@ -224,6 +224,72 @@ test('a tool that is executed elsewhere is rejected by name, unless it is named 
   expect(() => own.guardTools(sending(), { ungoverned: ['asc'] })).toThrow('ungoverned names "asc", which is no tool of the set');
 });
 
+const invoked = { type: 'function', name: 'send', parameters: {}, invoke: async () => 'sent' } as const;
+
+test.each<[string, unknown, string]>([
+  ['a function', { send: () => 'sent' }, 'the tool "send" is not recognised: it is no object'],
+  [
+    'a method of another name',
+    { send: { description: 'Sends mail.', call: () => 'sent' } },
+    'it has neither an execute nor an inputSchema',
+  ],
+  ['an execute that is no function', { send: { inputSchema, execute: 'send' } }, 'it has neither an execute nor an inputSchema'],
+  ['a tool with invoke by name', { send: invoked }, 'it has invoke, and such tools are given as a list'],
+  ['a tool with execute in a list', [sending().send], 'it has execute, and such tools are given by name'],
+  [
+    'a tool with invoke of no known framework',
+    [{ name: 'send', invoke: () => 'sent' }],
+    'the tool "send" is not recognised: it is neither',
+  ],
+  ['nothing in a list', [null], 'the tool "null" is not recognised'],
+  ['a local tool of a provider', [{ type: 'shell', name: 'shell', shell: { run: () => 'ran' } }], 'the tool "shell" is not recognised'],
+  ['a client-like class', new (class Client {})(), 'takes a list of tools, an object with a tool for each name, or an MCP client'],
+  ['nothing', null, 'takes a list of tools'],
+])('a form that is not recognised is a TypeError: %s', async (_what, tools, why) => {
+  const own = run(await createTestSidecar({ world: { agents: [] } }));
+  const guarding = (): unknown => own.guardTools(tools as ToolSet);
+  expect(guarding).toThrow(TypeError);
+  expect(guarding).toThrow(why);
+  // Also where it is named as ungoverned.
+  expect(() => own.guardTools(tools as ToolSet, { ungoverned: ['send', 'shell', 'null'] })).toThrow(/./);
+});
+
+test('in a list, a tool that the provider executes is rejected by name, unless it is named as ungoverned', async () => {
+  const own = run(await createTestSidecar({ world: { agents: [] } }));
+  const search = { type: 'hosted_tool', name: 'web_search', providerData: {} };
+  expect(() => own.guardTools([invoked, search])).toThrow('the tool "web_search" cannot be governed here, because the model\'s provider');
+  const [send, same] = own.guardTools([invoked, search], { ungoverned: ['web_search'] });
+  expect(same).toBe(search);
+  expect(send).not.toBe(invoked);
+  expect(() => own.guardTools([invoked], { ungoverned: ['send'] })).toThrow('ungoverned names "send", which has an invoke');
+  expect(() => own.guardTools([invoked], { onDenied: 'crash' as 'throw' })).toThrow('onDenied must be "tell" or "throw"');
+});
+
+test("needsApproval is the SDK's own, and toModelOutput reads the redacted output", async () => {
+  const sidecar = await createTestSidecar({ world: redacting });
+  const needsApproval = (): boolean => false;
+  const tools = {
+    send: tool({
+      inputSchema,
+      needsApproval,
+      execute: async ({ to }: { to: string }) => ({ to, cc: mail }),
+      toModelOutput: ({ output }) => ({ type: 'text', value: `${output.to} and ${output.cc}` }),
+    }),
+  };
+  const guarded = run(sidecar).guardTools(tools);
+  expect(guarded.send.needsApproval).toBe(needsApproval);
+  expect(await toldBy(guarded, { to: 'bob' })).toEqual([{ type: 'text', value: 'bob and [redacted:email#1]' }]);
+});
+
+test('a call that is aborted is not decided as permitted', async () => {
+  const sidecar = await createTestSidecar({ world: { agents: [] } });
+  const got: unknown[] = [];
+  const { send } = run(sidecar).guardTools(sending(got));
+  const calling = Promise.resolve(send.execute?.({ to: 'bob' }, { ...options, abortSignal: AbortSignal.abort() }));
+  await expect(calling).rejects.toThrow('caller_gone');
+  expect(got).toEqual([]);
+});
+
 test('a tool that is an instance of a class is called with itself as `this`', async () => {
   class Mailer {
     readonly description = 'Sends mail.';
