@@ -49,6 +49,18 @@ const long = {
   },
 };
 
+// The frameworks whose tools the library governs: only where they are installed, by test/frameworks/run.
+const frameworks = {
+  ...source,
+  test: {
+    name: 'frameworks',
+    include: ['test/frameworks/**/*.test.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    sequence: { groupOrder: 4 },
+  },
+};
+
 export default defineConfig({
   test: {
     reporters: ['default', './test/support/missing-programs.ts'],
@@ -63,7 +75,7 @@ export default defineConfig({
           isolate,
           sequence: { groupOrder: 1 },
           // All that belongs to no other project. Not by `exclude`, which would win over the one of a command line.
-          include: ['test/*.test.ts', 'test/!(store|control-plane|cli|spec|e2e|trust|chaos|long)/**/*.test.ts'],
+          include: ['test/*.test.ts', 'test/!(store|control-plane|cli|spec|e2e|trust|chaos|long|frameworks)/**/*.test.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },
@@ -102,6 +114,7 @@ export default defineConfig({
         },
       },
       ...(process.env['TOLLGATE_TEST_KILLS'] === undefined ? [] : [kills]),
+      ...(process.env['TOLLGATE_TEST_FRAMEWORKS'] === undefined ? [] : [frameworks]),
       ...(process.env['TOLLGATE_TEST_LONG'] === undefined ? [] : [long]),
     ],
   },

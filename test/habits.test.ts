@@ -62,7 +62,13 @@ const mayMeasure: Readonly<Record<string, string>> = {
   'readme/main.ts': 'reported',
 };
 
-const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+/** Does not follow links: test/frameworks has one to what it installs. */
+const filesIn = (within: string): readonly string[] =>
+  readdirSync(`${folder}${within}`, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? filesIn(`${within}${entry.name}/`) : [within + entry.name],
+  );
+
+const sources = filesIn('')
   .filter((path) => path.endsWith('.ts') && !measuring.test(path) && path !== 'habits.test.ts')
   .map((path) => ({ path, text: readFileSync(`${folder}${path}`, 'utf8') }));
 

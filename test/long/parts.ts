@@ -89,6 +89,11 @@ export const parts: readonly Part[] = [
     env: { TOLLGATE_TEST_LONG: '1' },
   },
   {
+    name: 'frameworks',
+    about: 'the library in the newest and the oldest supported versions of the frameworks whose tools it governs',
+    command: ['sh', '-c', 'test/frameworks/run newest; a=$?; test/frameworks/run oldest; [ "$a$?" = 00 ]'],
+  },
+  {
     name: 'cluster',
     about: 'the chart on a Kubernetes of one node (deploy/test/cluster.sh); the first run compiles Kubernetes',
     command: ['bash', 'deploy/test/cluster.sh'],

@@ -58,7 +58,7 @@ const signalIn = (config: unknown): unknown =>
 interface Answering {
   readonly guard: Guard;
   /** Returns the result for a denial, or throws the error. */
-  told(error: unknown): unknown;
+  readonly told: (error: unknown) => unknown;
 }
 
 async function answerOf(permit: Permit, answering: unknown, { guard, told }: Answering): Promise<unknown> {

@@ -57,7 +57,7 @@ interface Asked {
   readonly guard: Guard;
   readonly tells: boolean;
   /** Returns the name in the policy. */
-  nameOf(name: string): string;
+  readonly nameOf: (name: string) => string;
 }
 
 type ReadTool =

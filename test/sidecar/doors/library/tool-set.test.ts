@@ -243,7 +243,7 @@ test.each<[string, unknown, string]>([
   ],
   ['nothing in a list', [null], 'the tool "null" is not recognised'],
   ['a local tool of a provider', [{ type: 'shell', name: 'shell', shell: { run: () => 'ran' } }], 'the tool "shell" is not recognised'],
-  ['a client-like class', new (class Client {})(), 'takes a list of tools, an object with a tool for each name, or an MCP client'],
+  ['an instance of a class', new Map(), 'takes a list of tools, an object with a tool for each name, or an MCP client'],
   ['nothing', null, 'takes a list of tools'],
 ])('a form that is not recognised is a TypeError: %s', async (_what, tools, why) => {
   const own = run(await createTestSidecar({ world: { agents: [] } }));
