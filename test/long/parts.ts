@@ -77,21 +77,21 @@ export const parts: readonly Part[] = [
     env: { TOLLGATE_TEST_ROUNDS: '100' },
   },
   {
-    name: 'frameworks',
+    name: 'python',
     about: 'the adapters of the Python client with the oldest version of each framework that they work with',
     command: ['.ci/python-frameworks', 'oldest'],
     needs: [{ check: ['python3', '-c', 'import ensurepip, venv'], remedy: 'apt-get install --no-install-recommends python3-venv' }],
+  },
+  {
+    name: 'typescript',
+    about: 'the library in the newest and the oldest supported versions of the frameworks whose tools it governs',
+    command: ['sh', '-c', 'test/frameworks/run newest; a=$?; test/frameworks/run oldest; [ "$a$?" = 00 ]'],
   },
   {
     name: 'times',
     about: 'what takes real time: the tests of test/long',
     command: ['npx', '--no-install', 'vitest', 'run', '--project', 'long'],
     env: { TOLLGATE_TEST_LONG: '1' },
-  },
-  {
-    name: 'frameworks',
-    about: 'the library in the newest and the oldest supported versions of the frameworks whose tools it governs',
-    command: ['sh', '-c', 'test/frameworks/run newest; a=$?; test/frameworks/run oldest; [ "$a$?" = 00 ]'],
   },
   {
     name: 'cluster',
