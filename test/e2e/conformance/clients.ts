@@ -93,7 +93,7 @@ export const libraryClient =
       const key = JSON.stringify([...chain, agent, tier, client, tools]);
       const known = runs.get(key);
       if (known !== undefined) return known;
-      const [root = agent, ...below] = [...chain, agent];
+      const [root, ...below] = [...chain, agent];
       const first = gate.run({ agent: root, tier, client: { name: client }, sessionId: session });
       const run = below.reduce((above, name) => above.delegate(name, tools === undefined ? {} : { tools }), first);
       runs.set(key, run);
