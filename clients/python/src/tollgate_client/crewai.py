@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -25,7 +25,7 @@ from ._run import Run, current_run
 
 
 @contextmanager
-def govern(run: Run | None = None, *, on_denied: Literal["tell", "raise"] = "tell") -> Iterator[None]:
+def govern(run: Run | None = None, *, on_denied: Literal["tell", "raise"] = "tell") -> Generator[None]:
     """
     Inside of the block each tool call of a crew, agent or flow is decided. Wait inside of it until a crew ends.
 
