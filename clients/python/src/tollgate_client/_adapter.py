@@ -19,6 +19,11 @@ OnDenied = Literal["tell", "raise"]
 """What a denial becomes: the text that the model reads as the result of its call, or `ToolDenied`."""
 
 
+def check_on_denied(on_denied: OnDenied) -> None:
+    if on_denied not in ("tell", "raise"):
+        raise ValueError(f'on_denied must be "tell" or "raise", is {on_denied!r}')
+
+
 @dataclass(frozen=True)
 class Shown(Generic[T]):
     """What of an output is reported. `restored` makes an output of what may be passed on."""
@@ -43,8 +48,7 @@ class Governing:
         """
         if run is not None and not isinstance(run, Run):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValueError(f"run must be a run of a gate, is a {type(run).__name__}")
-        if on_denied not in ("tell", "raise"):
-            raise ValueError(f'on_denied must be "tell" or "raise", is {on_denied!r}')
+        check_on_denied(on_denied)
         if agent == "":
             raise ValueError("agent must be a text that is not empty")
         self._run = run

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from claude_agent_sdk import HookMatcher
 from claude_agent_sdk.types import HookContext, HookEvent, HookInput, HookJSONOutput
 
+from ._adapter import OnDenied, check_on_denied
 from ._denied import ToolDenied
 from ._hook import Permit
 from ._run import Run, current_run
@@ -21,7 +22,7 @@ _HookFields = Mapping[str, Any]
 
 
 def hooks(
-    run: Run | None = None, *, on_denied: Literal["tell", "raise"] = "tell"
+    run: Run | None = None, *, on_denied: OnDenied = "tell"
 ) -> dict[HookEvent, list[HookMatcher]]:
     """
     Returns the hooks for `ClaudeAgentOptions(hooks=…)`. `run`: default: the run that is current at each call; without
@@ -29,8 +30,7 @@ def hooks(
     which hooks cannot raise in other code. The tool `create_issue` of the MCP server `github` is
     `github.create_issue`. Raises `ValueError` for any other `on_denied`.
     """
-    if on_denied not in ("tell", "raise"):
-        raise ValueError(f"on_denied must be 'tell' or 'raise', is {on_denied!r}")
+    check_on_denied(on_denied)
     calls = _Calls(run, ends_turn=on_denied == "raise")
     return {
         "PreToolUse": [_matcher(calls.before)],

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from crewai.hooks import (
     HookAborted,
@@ -19,13 +19,14 @@ from crewai.hooks import (
     unregister_before_tool_call_hook,
 )
 
+from ._adapter import OnDenied, check_on_denied
 from ._denied import ToolDenied
 from ._hook import Permit
 from ._run import Run, current_run
 
 
 @contextmanager
-def govern(run: Run | None = None, *, on_denied: Literal["tell", "raise"] = "tell") -> Generator[None]:
+def govern(run: Run | None = None, *, on_denied: OnDenied = "tell") -> Generator[None]:
     """
     Inside of the block each tool call of a crew, agent or flow is decided. Wait inside of it until a crew ends.
 
@@ -33,8 +34,7 @@ def govern(run: Run | None = None, *, on_denied: Literal["tell", "raise"] = "tel
     chain, by its role. `on_denied`: with `raise`, `kickoff` raises `HookAborted` at a denied call, whose cause is
     `ToolDenied`. Raises `ValueError` for any other `on_denied`.
     """
-    if on_denied not in ("tell", "raise"):
-        raise ValueError(f"on_denied must be 'tell' or 'raise', is {on_denied!r}")
+    check_on_denied(on_denied)
     hooks = _Hooks(run, raises=on_denied == "raise")
     _active.append(hooks)
     token = _of_context.set(hooks)

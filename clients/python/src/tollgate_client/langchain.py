@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.messages import ToolMessage
@@ -117,23 +117,21 @@ class _Sent:
 
 def _without_sends(output: Any) -> Any:
     if isinstance(output, (list, tuple)):
-        items: Iterable[Any] = output
-        return [_without_sends(one) for one in items]
+        return [_without_sends(one) for one in cast("Iterable[Any]", output)]
     if isinstance(output, Send):
         return _Sent(output.node, output.arg)
     if not isinstance(output, Command):
         return output
-    command: Command[Any] = output
+    command: Command[Any] = output  # pyright: ignore[reportUnknownVariableType]
     return replace(command, goto=_without_sends(command.goto))
 
 
 def _with_sends(passed: Any) -> Any:
     if isinstance(passed, list):
-        items: Iterable[Any] = passed
-        return [_with_sends(one) for one in items]
+        return [_with_sends(one) for one in cast("Iterable[Any]", passed)]
     if isinstance(passed, _Sent):
         return Send(passed.send, passed.arg)
     if isinstance(passed, Command):
-        command: Command[Any] = passed
+        command: Command[Any] = passed  # pyright: ignore[reportUnknownVariableType]
         return replace(command, goto=_with_sends(command.goto))
     return passed

@@ -36,10 +36,10 @@ def govern(run: Run | None = None, *, on_denied: OnDenied = "tell") -> AbstractC
     the current run at each call, and for an agent that a tool of another governed agent runs, one hop further in the
     chain. `on_denied`: `tell` gives the model the denial as a failed result; `raise` ends the agent with `ToolDenied`.
     """
-    return _Govern(Governing(run, on_denied), run is None, on_denied)
+    return _Govern(governing=Governing(run, on_denied), follows=run is None, on_denied=on_denied)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Govern(AbstractCapability[Any]):
     governing: Governing
     follows: bool

@@ -237,7 +237,7 @@ def test_raises_if_asked(desk: Desk, run: Run) -> None:
 
 def test_wrong_arguments(desk: Desk, run: Run) -> None:
     async def wrong(session: ClientSession) -> None:
-        with pytest.raises(ValueError, match="on_denied must be tell or raise, is 'ignore'"):
+        with pytest.raises(ValueError, match='on_denied must be "tell" or "raise"'):
             govern(session, on_denied="ignore")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         govern(session, run)
         with pytest.raises(ValueError, match="governed already"):

@@ -360,7 +360,7 @@ def test_raises_if_asked(model: Model, desk: Desk, run: Run) -> None:
 
 
 def test_on_denied_is_one_of_two_words() -> None:
-    with pytest.raises(ValueError, match="on_denied must be tell or raise, is 'ignore'"):
+    with pytest.raises(ValueError, match='on_denied must be "tell" or "raise"'):
         govern(on_denied="ignore")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
