@@ -13,14 +13,10 @@ workspace_policy = {
         # The same under names that providers of models accept.
         "github_delete_*": {"api": {"permission": "deny"}},
         "mail_*": {"api": {"transform": "redact"}},
-        "payments_transfer": {"api": ask},
+        "payments_transfer": {"api": {**ask, "cases": [small]}},
         # Of MCP servers.
         "desk.github_delete_repo": {"api": {"permission": "deny"}},
         "desk.mail_send": {"api": {"transform": "redact"}},
-        # The same by names that models and Python functions may have.
-        "github_delete_*": {"api": {"permission": "deny"}},
-        "mail_*": {"api": {"transform": "redact"}},
-        "payments_transfer": {"api": {**ask, "cases": [small]}},
         "once": {"api": {"rateLimit": 1}},
         "Bash": {
             "api": {"cases": [{"name": "no push", "when": "args.command.contains('push')", "permission": "deny"}]}

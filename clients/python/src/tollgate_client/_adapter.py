@@ -80,7 +80,6 @@ class Governing:
         """
         run = self.run_for(tool)
         permit = run.decide(tool, input)
-        failure: Exception | None = None
         try:
             with _inside(run):
                 shown = show(make(permit.input))
@@ -88,10 +87,10 @@ class Governing:
             raise
         except Exception as error:
             failure = error
+        else:
+            return shown.restored(run.report(permit, shown.value, is_error=shown.is_error))
         # Not inside of `except`: what is raised here would have the tool's exception as its context.
-        if failure is not None:
-            raise run._report_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
-        return shown.restored(run.report(permit, shown.value, is_error=shown.is_error))
+        raise run._report_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
 
     async def acall(
         self,
@@ -105,7 +104,6 @@ class Governing:
         """The same in an event loop. `run`: whose call it is, if known. `inside`: the current run of the tool."""
         run = run or self.run_for(tool)
         permit = await run.adecide(tool, input)
-        failure: Exception | None = None
         try:
             with _inside(inside or run):
                 shown = show(await make(permit.input))
@@ -113,9 +111,9 @@ class Governing:
             raise
         except Exception as error:
             failure = error
-        if failure is not None:
-            raise await run._areport_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
-        return shown.restored(await run.areport(permit, shown.value, is_error=shown.is_error))
+        else:
+            return shown.restored(await run.areport(permit, shown.value, is_error=shown.is_error))
+        raise await run._areport_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
 
 
 _called: ContextVar[Run | None] = ContextVar("tollgate_called", default=None)

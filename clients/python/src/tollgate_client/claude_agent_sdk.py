@@ -21,9 +21,7 @@ from ._run import Run, current_run
 _HookFields = Mapping[str, Any]
 
 
-def hooks(
-    run: Run | None = None, *, on_denied: OnDenied = "tell"
-) -> dict[HookEvent, list[HookMatcher]]:
+def hooks(run: Run | None = None, *, on_denied: OnDenied = "tell") -> dict[HookEvent, list[HookMatcher]]:
     """
     Returns the hooks for `ClaudeAgentOptions(hooks=…)`. `run`: default: the run that is current at each call; without
     one, calls are denied. `on_denied`: `raise` ends the turn of the agent at a denied call, in place of an exception,
