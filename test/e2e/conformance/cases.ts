@@ -2,8 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-export const clientNames = ['sidecar', 'control-plane', 'library', 'python'] as const;
-export type ClientName = (typeof clientNames)[number];
+export type ClientName = 'sidecar' | 'control-plane' | 'library' | 'python';
 
 export interface CaseCall {
   readonly tool: string;
