@@ -186,6 +186,8 @@ test('a stream ends soon after its key is revoked or narrowed to a library', asy
   const revoked = await plane.issueKey(['sidecar.sync']);
   const narrowed = await plane.issueKey(['sidecar.sync', 'govern.impersonate', 'sidecar.library']);
   const streams = [open(revoked.key), open(narrowed.key)];
+  // Both keys were accepted before one is revoked.
+  for (const stream of streams) expect(await asked(stream, askMessage(1, askOf(call())))).toMatchObject({ number: 1 });
   await plane.ask('DELETE', `/acme/admin/keys/${revoked.id}`);
   await plane.ask('PATCH', `/acme/admin/keys/${narrowed.id}`, { body: { scopes: ['govern.impersonate', 'sidecar.library'] } });
   expect(await streams[0]?.ended).toMatch(/^UNAUTHENTICATED: this key was revoked/);

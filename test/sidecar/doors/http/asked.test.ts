@@ -36,6 +36,7 @@ test('without a preference the call is answered at once, with the place of its a
       reason: expect.stringMatching(/^approval_pending: approval ap-1 has no answer yet; /),
       kind: 'retry',
       retryAfterMs: expect.any(Number),
+      waitMs: 300_000,
       remedies: expect.any(Array),
       approval_id: 'ap-1',
       request_id: denied.headers['x-tollgate-request-id'],
