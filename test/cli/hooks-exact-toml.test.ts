@@ -228,7 +228,7 @@ test('whatever was written in between, config.toml is at the end what it would b
     }),
     { numRuns: casesOf(1_500) },
   );
-  expect(Math.min(written, trusted, again, behind)).toBeGreaterThan(150);
+  expect(Math.min(written, trusted, again, behind)).toBeGreaterThan(casesOf(1_500) / 10);
 });
 
 /** Whether a hook with its own state follows ours. */
