@@ -10,7 +10,7 @@ export interface ShippedRecord {
   readonly content: { readonly entry: Uint8Array } | { readonly lost: string; readonly last: number };
 }
 
-/** Records that can be read more than once. Each reading can make its objects anew. */
+/** Records that can be read more than once. Each reading can make new objects. */
 export interface ShippedRecords extends Iterable<ShippedRecord> {
   readonly length: number;
 }

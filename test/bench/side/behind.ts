@@ -36,7 +36,7 @@ export async function* benchBehind({ tree, rounds, alone }: SideOptions): AsyncG
   yield await withClosing((closing, folder) => manySidecars(tree, folder, closing));
 }
 
-/** What PostgreSQL alone needs for the entries, beside the first version as the row before. No target can be below. */
+/** What PostgreSQL alone needs for the entries, next to the first version as the row before. No target can be below. */
 function floorRow(name: string, value: number, first: readonly Figures[] | Missing | null): Row {
   const fields = { name: `${name}: the same entries by COPY alone`, value, unit };
   if (first === null || first instanceof Missing) return orient({ ...fields, baseline: measuredAlone, ratio: 1 });

@@ -32,7 +32,7 @@ def govern(tools: Iterable[Tool], run: Run | None = None, *, on_denied: OnDenied
     `on_denied`: "tell" is a denial that the model reads as the result, "raise" is `ToolDenied`, which ends the run of
     the SDK. An agent as a tool acts for the run by delegation.
 
-    Raises `ValueError` for a tool that is no `FunctionTool`: it runs at the provider, or in a way that asks nobody.
+    Raises `ValueError` for a tool that is no `FunctionTool`: it runs at the provider, or in a way that asks no one.
     """
     how = Governing(run, on_denied)
     return [_governed(how, tool) for tool in tools]

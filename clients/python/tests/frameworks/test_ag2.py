@@ -58,7 +58,7 @@ def asks(model: Model, run: Run, called: list[str]) -> Callable[[], list[str]]:
         tools: list[Any] = [run.guard("github.delete_repo")(delete_repo), run.guard("mail.read")(read_mail)]
         config = OpenAIConfig(model="gpt-4o-mini", base_url=f"{model.url}/v1", api_key=key)
         agent = Agent("triage", prompt="You help.", config=config, tools=[tool(one) for one in tools])
-        asyncio.run(agent.ask("Go on."))
+        asyncio.run(agent.ask("Work."))
         return model.read()
 
     return ask

@@ -81,7 +81,7 @@ class Desk:
         """Runs the agent to its end, and returns the messages of the SDK."""
 
         async def run() -> list[Any]:
-            return [message async for message in query(prompt="Go on.", options=self.options(hooks, **more))]
+            return [message async for message in query(prompt="Work.", options=self.options(hooks, **more))]
 
         return asyncio.run(run())
 
@@ -149,7 +149,7 @@ def test_approval(desk: Desk, run: Run, world: World) -> None:
 
 
 async def _to_end(options: ClaudeAgentOptions) -> list[Any]:
-    return [message async for message in query(prompt="Go on.", options=options)]
+    return [message async for message in query(prompt="Work.", options=options)]
 
 
 @pytest.mark.parametrize("in_background", [False, True])
@@ -172,7 +172,7 @@ def test_streaming(desk: Desk, run: Run) -> None:
 
     async def scenario() -> None:
         async with ClaudeSDKClient(desk.options(hooks(run), include_partial_messages=True)) as client:
-            await client.query("Go on.")
+            await client.query("Work.")
             messages.extend([message async for message in client.receive_response()])
 
     asyncio.run(scenario())
@@ -193,7 +193,7 @@ def test_cancelled(desk: Desk, run: Run, world: World) -> None:
 
     async def scenario() -> None:
         async with ClaudeSDKClient(desk.options(hooks(run))) as client:
-            await client.query("Go on.")
+            await client.query("Work.")
             approval_id = await asyncio.to_thread(world.pending, run.session)
             await client.interrupt()
             [ended] = [one async for one in client.receive_response() if isinstance(one, ResultMessage)]

@@ -50,7 +50,7 @@ def tools(called: Called) -> list[BaseTool]:
     def send(to: str) -> str:
         """Sends a mail."""
         called.append(("send", to))
-        if to == "nobody":
+        if to == "absent":
             raise ValueError(f"no mailbox of {address}")
         return f"queued for {address}"
 
@@ -114,7 +114,7 @@ def test_redact_in(model: Model, run: Run, tools: list[BaseTool], called: Called
 
 
 def test_redact_out(model: Model, run: Run, tools: list[BaseTool]) -> None:
-    model.answers(calls("mail_send", to="x"), calls("mail_send", to="nobody"))
+    model.answers(calls("mail_send", to="x"), calls("mail_send", to="absent"))
     with govern(run):
         crew_of(llm_of(model), tools).kickoff(inputs)
     sent, failed = model.read()
@@ -182,10 +182,10 @@ def test_cancelled(model: Model, gate: Gate, tools: list[BaseTool], called: Call
 
 
 def test_retry(model: Model, run: Run, tools: list[BaseTool], called: Called, world: World) -> None:
-    model.answers(calls("mail_send", to="nobody"), calls("mail_send", to="nobody"))
+    model.answers(calls("mail_send", to="absent"), calls("mail_send", to="absent"))
     with govern(run):
         crew_of(llm_of(model), tools).kickoff(inputs)
-    assert called == [("send", "nobody")] * 2
+    assert called == [("send", "absent")] * 2
     assert [one["hookEvent"] for one in world.entries(run.session, 4)] == ["PreToolUse", "PostToolUse"] * 2
 
 
@@ -201,13 +201,13 @@ def test_a_model_without_tool_calls(
     model.answers(
         said("github_delete_repo", '{"repo": "web"}'),
         said("mail_send", '{"to": "bob@corp.io"}'),
-        said("mail_send", '{"to": "nobody"}'),
+        said("mail_send", '{"to": "absent"}'),
         "Thought: I know.\nFinal Answer: Done.",
     )
     with govern(run):
         crew_of(llm, tools).kickoff(inputs)
     # CrewAI itself would call what raised six times.
-    assert called == [("send", mark), ("send", "nobody")]
+    assert called == [("send", mark), ("send", "absent")]
     read = str(model.received()[-1]["messages"])
     assert "policy_denied" in read
     assert f"queued for {mark}" in read

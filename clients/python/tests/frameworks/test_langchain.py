@@ -86,7 +86,7 @@ def agent_of(model: Model, tools: list[BaseTool], *middleware: AgentMiddleware[A
 
 
 def ask(agent: Any, is_async: bool = False, **more: Any) -> dict[str, Any]:
-    given = {"messages": [("user", "Go on.")]}
+    given = {"messages": [("user", "Work.")]}
     result = wait_for(agent.ainvoke(given, **more)) if is_async else agent.invoke(given, **more)
     return cast("dict[str, Any]", result)
 
@@ -200,7 +200,7 @@ def test_approval(
     model.answers(calls("payments_transfer", amount=500))
 
     async def both() -> None:
-        agent, given = agent_of(model, tools), {"messages": [("user", "Go on.")]}
+        agent, given = agent_of(model, tools), {"messages": [("user", "Work.")]}
         asked = asyncio.create_task(agent.ainvoke(given) if is_async else asyncio.to_thread(agent.invoke, given))
         approval = await asyncio.to_thread(world.pending, run.session)
         assert done == []
@@ -271,7 +271,7 @@ def test_streaming(model: Model, tools: list[BaseTool], done: Done, run: Run) ->
     agent, seen = agent_of(model, tools), list[Any]()
 
     async def stream() -> None:
-        given = {"messages": [("user", "Go on.")]}
+        given = {"messages": [("user", "Work.")]}
         async for _, chunk in agent.astream(given, stream_mode=["messages", "updates"]):
             seen.append(chunk)
 
@@ -300,7 +300,7 @@ def test_cancelled(model: Model, tools: list[BaseTool], done: Done, run: Run, wo
     model.answers(calls("payments_transfer", amount=500))
 
     async def cancel() -> None:
-        asked = asyncio.create_task(agent_of(model, tools).ainvoke({"messages": [("user", "Go on.")]}))
+        asked = asyncio.create_task(agent_of(model, tools).ainvoke({"messages": [("user", "Work.")]}))
         approval = await asyncio.to_thread(world.pending, run.session)
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -398,7 +398,7 @@ def test_tools_of_an_mcp_server(model: Model, run: Run, tmp_path: Path) -> None:
             {"desk": {"transport": "stdio", "command": sys.executable, "args": [str(program), str(log)]}},
             tool_interceptors=[TollgateInterceptor()],
         )
-        await create_agent(chat(model), await client.get_tools()).ainvoke({"messages": [("user", "Go on.")]})
+        await create_agent(chat(model), await client.get_tools()).ainvoke({"messages": [("user", "Work.")]})
 
     wait_for(with_server())
     assert log.read_text() == "[redacted:email#1]\n"

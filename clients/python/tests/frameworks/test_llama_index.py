@@ -65,7 +65,7 @@ def asks(model: Model, run: Run, called: list[str]) -> Callable[[], list[str]]:
         )
 
         async def work() -> None:
-            await FunctionAgent(tools=tools, llm=llm).run("Go on.")
+            await FunctionAgent(tools=tools, llm=llm).run("Work.")
 
         asyncio.run(work())
         return model.read()

@@ -120,7 +120,7 @@ def agent_of(model: Model, tools: list[Tool], name: str = "triage", **more: Any)
 
 
 def ask(agent: Agent[Any], **more: Any) -> RunResult:
-    return wait_for(Runner.run(agent, "Go on.", **more))
+    return wait_for(Runner.run(agent, "Work.", **more))
 
 
 def test_deny(model: Model, tools: list[Tool], done: Done, run: Run, world: World) -> None:
@@ -197,7 +197,7 @@ def test_approval(model: Model, tools: list[Tool], done: Done, run: Run, world: 
     model.answers(calls("payments_transfer", amount=500))
 
     async def both() -> None:
-        asked = asyncio.create_task(Runner.run(agent_of(model, govern(tools)), "Go on."))
+        asked = asyncio.create_task(Runner.run(agent_of(model, govern(tools)), "Work."))
         approval = await asyncio.to_thread(world.pending, run.session)
         assert done == []
         await asyncio.to_thread(world.answer, approval, "approve" if is_approved else "deny", "seen")
@@ -241,7 +241,7 @@ def test_streaming(model: Model, tools: list[Tool], done: Done, run: Run) -> Non
     model.answers([*calls("mail_send", to="bob@corp.io"), *calls("github_delete_repo", name="web")], "Understood.")
 
     async def stream() -> tuple[RunResultStreaming, list[str]]:
-        result = Runner.run_streamed(agent_of(model, govern(tools)), "Go on.")
+        result = Runner.run_streamed(agent_of(model, govern(tools)), "Work.")
         outputs = [
             str(event.item.output)
             async for event in result.stream_events()
@@ -272,7 +272,7 @@ def test_cancelled(model: Model, tools: list[Tool], done: Done, run: Run, world:
     model.answers(calls("payments_transfer", amount=500))
 
     async def cancel() -> None:
-        asked = asyncio.create_task(Runner.run(agent_of(model, govern(tools)), "Go on."))
+        asked = asyncio.create_task(Runner.run(agent_of(model, govern(tools)), "Work."))
         approval = await asyncio.to_thread(world.pending, run.session)
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -337,7 +337,7 @@ def test_guardrails_and_approvals_of_the_sdk_stay(model: Model, done: Done, run:
     agent = agent_of(model, govern([github_read]))
 
     async def approve() -> None:
-        paused = await Runner.run(agent, "Go on.")
+        paused = await Runner.run(agent, "Work.")
         assert done == []
         state = paused.to_state()
         state.approve(paused.interruptions[0])
@@ -393,7 +393,7 @@ def test_tools_of_an_mcp_server(model: Model, run: Run, tmp_path: Path) -> None:
     async def with_server() -> None:
         async with MCPServerStdio({"command": sys.executable, "args": [str(program), str(log)]}, name="desk") as desk:
             agent = agent_of(model, [], mcp_servers=[govern_server(desk)])
-            await Runner.run(agent, "Go on.", run_config=RunConfig())
+            await Runner.run(agent, "Work.", run_config=RunConfig())
 
     wait_for(with_server())
     assert log.read_text() == "[redacted:email#1]\n"

@@ -164,7 +164,7 @@ def test_redact_out_of_exceptions(raised: type[Exception], model: Model, desk: D
     assert desk.done == ["in"]
 
 
-def test_redact_out_beside_the_result(model: Model, desk: Desk, run: Run) -> None:
+def test_redact_out_next_to_the_result(model: Model, desk: Desk, run: Run) -> None:
     noted = object()
 
     def mail_attach(box: str) -> ToolReturn[str]:
@@ -399,7 +399,7 @@ def test_other_capabilities_change_a_call_before_it_is_decided(model: Model, des
             return {"to": "eve@corp.io"}
 
     agent: Agent[None, str] = Agent(scripted(model), toolsets=[desk.tools], capabilities=[govern(run), Renamed()])
-    model.answers(calls("mail_send", to="nobody"))
+    model.answers(calls("mail_send", to="absent"))
     agent.run_sync("Write.")
     assert desk.done == ["[redacted:email#1]"]
 

@@ -57,7 +57,7 @@ def asks(model: Model, run: Run, called: list[str]) -> Callable[[], str]:
         tools: list[Any] = [run.guard("github.delete_repo")(delete_repo), run.guard("mail.read")(read_mail)]
         llm = OpenAIModel("gpt-4o-mini", api_base=f"{model.url}/v1", api_key=key)
         agent = ToolCallingAgent(tools=[tool(one) for one in tools], model=llm, verbosity_level=0)
-        agent.run("Go on.")
+        agent.run("Work.")
         # It shows its model the outcomes of calls as messages of the user, several in one.
         shown = [one["content"] for one in model.received()[-1]["messages"] if one["role"] == "user"]
         return "\n".join(part["text"] for content in shown for part in content)

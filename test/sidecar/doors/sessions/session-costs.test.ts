@@ -37,7 +37,7 @@ test('a day after its last use an amount is forgotten, and all of its memory is 
   expect(memory.has({}, 50_000)).toBe(true);
 });
 
-test('a run of which only the usage is left goes on from there', () => {
+test('a run of which only the usage is left continues from there', () => {
   const costs = createSessionCosts(new FairMemory<object>(20_000));
   const left = { ...run('s'), usageOf: () => ({ spentCents: 95, addCost: () => undefined, end: () => undefined }) };
   expect(costs.reserve(left, 'a', amount(6), 0)).toMatchObject({ allowed: false, code: 'cap_budget' });
