@@ -12,11 +12,13 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+
+from tollgate_client import Gate, Run
 
 from ..conftest import World, attempts, checkout
 from .model import Model, key, scripted_model
@@ -117,6 +119,12 @@ def model(one_model: Model) -> Model:
     """A model that answers `Done.` until the test sets a script."""
     one_model.answers()
     return one_model
+
+
+@pytest.fixture
+def run(gate: Gate) -> Iterator[Run]:
+    with gate.run(agent="triage", tier="api") as run:
+        yield run
 
 
 @pytest.fixture

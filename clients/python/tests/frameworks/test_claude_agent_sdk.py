@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from claude_agent_sdk import (
 )
 from claude_agent_sdk.types import AssistantMessage, HookContext, HookEvent, HookInput, HookJSONOutput
 
-from tollgate_client import Gate, Run, connect
+from tollgate_client import Run, connect
 from tollgate_client.claude_agent_sdk import hooks
 
 from ..conftest import World
@@ -89,12 +89,6 @@ class Desk:
 @pytest.fixture
 def desk(model: Model, tmp_path: Path) -> Desk:
     return Desk(model, tmp_path)
-
-
-@pytest.fixture
-def run(gate: Gate) -> Iterator[Run]:
-    with gate.run(agent="triage", tier="api") as run:
-        yield run
 
 
 delete = calls("mcp__github__delete_repo", repo="web")

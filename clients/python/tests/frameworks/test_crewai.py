@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -61,12 +61,6 @@ def tools(called: Called) -> list[BaseTool]:
         return "sent"
 
     return [create_issue, delete_repo, send, transfer]
-
-
-@pytest.fixture
-def run(gate: Gate) -> Iterator[Run]:
-    with gate.run(agent="triage", tier="api") as run:
-        yield run
 
 
 def llm_of(model: Model, *, stream: bool = False) -> Any:

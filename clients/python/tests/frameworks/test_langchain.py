@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -23,7 +23,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, Send, interrupt
 from pydantic import SecretStr
 
-from tollgate_client import Gate, Run, ToolDenied, connect
+from tollgate_client import Run, ToolDenied, connect
 from tollgate_client.langchain import TollgateInterceptor, TollgateMiddleware
 
 from ..conftest import World
@@ -69,12 +69,6 @@ def tools(done: Done) -> list[BaseTool]:
         return "sent"
 
     return [github_create_issue, github_delete_repo, mail_send, payments_transfer]
-
-
-@pytest.fixture
-def run(gate: Gate) -> Iterator[Run]:
-    with gate.run(agent="triage", tier="api") as run:
-        yield run
 
 
 def chat(model: Model) -> ChatOpenAI:

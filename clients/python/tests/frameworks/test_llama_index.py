@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.llms.openai_like import OpenAILike
 
-from tollgate_client import Gate, Run
+from tollgate_client import Run
 
+from .guarded_tools import address, guarded_tools, mark
 from .model import Model, calls, key
-
-address = "bob@corp.io"
-mark = "[redacted:email#1]"
-
-
-@pytest.fixture
-def run(gate: Gate) -> Iterator[Run]:
-    with gate.run(agent="triage", tier="api") as run:
-        yield run
 
 
 @pytest.fixture
@@ -34,28 +25,8 @@ def called() -> list[str]:
 def asks(model: Model, run: Run, called: list[str]) -> Callable[[], list[str]]:
     """Runs an agent to its end, and returns what its model read of tools."""
 
-    def delete_repo(repo: str) -> str:
-        """Deletes a repository.
-
-        Args:
-            repo: Its name.
-        """
-        called.append(repo)
-        return f"deleted: {repo}"
-
-    def read_mail(box: str) -> str:
-        """Reads mail.
-
-        Args:
-            box: Where from.
-        """
-        called.append(box)
-        if box == "none":
-            raise ValueError(f"no box of {address}")
-        return f"from {address}"
-
     def ask() -> list[str]:
-        tools: list[Any] = [run.guard("github.delete_repo")(delete_repo), run.guard("mail.read")(read_mail)]
+        tools = guarded_tools(run, called)
         llm = OpenAILike(
             model="gpt-4o-mini",
             api_base=f"{model.url}/v1",
