@@ -81,6 +81,8 @@ const needs: Readonly<Record<string, readonly Action[] | Credential>> = {
   writeRolePolicy: ['role-policy.write'],
   endSession: 'session',
   readSession: 'session',
+  readOwnSession: 'session',
+  readSignIn: 'none',
   openSession: 'session',
   beginSignIn: 'none',
   listSidecars: ['sidecar.read'],

@@ -10,6 +10,7 @@ const actorOf = (hash: string): Actor => ({
   revision: 1,
   credential: { kind: 'key', hash, expiresAt: null },
   keyId: hash,
+  onMember: false,
   sub: 'apikey:k',
   uid: null,
   memberUid: 'owner',

@@ -61,6 +61,7 @@ export const someActor = (fields: Partial<Actor> = {}): Actor => ({
   epoch: 'e1',
   credential: { kind: 'key', hash: keyHash, expiresAt: null },
   keyId: 'key-1',
+  onMember: false,
   sub: 'ann',
   uid: 'ann',
   memberUid: 'ann',

@@ -31,6 +31,7 @@ const actor: Actor = {
   revision: 1,
   credential: { kind: 'key', hash: 'h', expiresAt: null },
   keyId: 'k_01',
+  onMember: false,
   sub: 'apikey:k_01',
   uid: null,
   memberUid: 'ann',

@@ -1,22 +1,33 @@
 // Console sessions: a client exchanges a key for a cookie that scripts cannot read. Opening and ending a session
 // changes no other data of the workspace.
 import { roles, scopes } from '@tollgate/proto/contract';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { csrfOf } from '../rules/session.ts';
 import { authenticate, authenticateRequest } from '../operations/authenticate.ts';
 import { endSession } from '../operations/end-session.ts';
 import { openSession } from '../operations/open-session.ts';
-import { readSession } from '../operations/read-session.ts';
+import { readSession, readSurroundings } from '../operations/read-session.ts';
 import { cookieOptions, sessionCookieOf, shownBy } from '../../http/cookies.ts';
 import type { AppDeps } from '../../http/deps.ts';
 import { describe } from '../../http/describe.ts';
 import { ok, recognising } from '../../http/route.ts';
-import { dateTime, inWorkspace, listOf, okAnd, orNull, text, word } from '../../http/shapes.ts';
+import { dateTime, flag, inWorkspace, listOf, okAnd, orNull, text, word } from '../../http/shapes.ts';
 
 const url = '/:workspace/admin/session';
 const tag = 'Access';
 const csrf = { ...text, description: 'value of the header X-CSRF-Token for requests that change something' };
 const role = word(roles);
+
+const who = {
+  sub: text,
+  uid: { ...orNull(text), description: 'null for a service key' },
+  email: orNull(text),
+  role,
+  scopes: listOf(word(scopes)),
+  workspace: text,
+  expiresAt: { ...orNull(dateTime), description: 'null for a key that does not expire' },
+};
+const credentials = [{ key: [] }, { session: [] }];
 
 const schemas = {
   open: describe(
@@ -36,21 +47,28 @@ const schemas = {
       id: 'readSession',
       tag,
       summary: 'Reads the identity of the caller: of its key or its session',
+      answers: okAnd(who, { csrf }),
+    },
+    { params: inWorkspace },
+    credentials,
+  ),
+  readOwn: describe(
+    {
+      id: 'readOwnSession',
+      tag,
+      summary: 'Reads the identity of the caller, and the state of its workspace',
+      description: 'For a caller that does not know its workspace, such as the console after a sign-in.',
       answers: okAnd(
         {
-          sub: text,
-          uid: { ...orNull(text), description: 'null for a service key' },
-          email: orNull(text),
-          role,
-          scopes: listOf(word(scopes)),
-          workspace: text,
-          expiresAt: { ...orNull(dateTime), description: 'null for a key that does not expire' },
+          ...who,
+          workspaces: { ...listOf(text), description: 'the workspaces that the caller can sign in to, its own included' },
+          frozen: { ...flag, description: 'every call of the workspace is denied' },
         },
         { csrf },
       ),
     },
-    { params: inWorkspace },
-    [{ key: [] }, { session: [] }],
+    {},
+    credentials,
   ),
   end: describe(
     { id: 'endSession', method: 'DELETE', tag, summary: 'Ends the session whose cookie is sent', answers: okAnd() },
@@ -74,14 +92,20 @@ export function addSessionRoutes(app: FastifyInstance, deps: AppDeps): void {
     return ok({ csrf, expiresAt: expiresAt.toISOString(), sub, role });
   });
 
-  app.get(url, { schema: schemas.read, onRequest: byEither.onRequest }, async (request, reply) => {
+  const describeCaller = async (request: FastifyRequest, reply: FastifyReply) => {
     const actor = byEither.actorOf(request);
     const { expiresAt, ...who } = await readSession(deps, actor);
     const { cookie } = shownBy(request, publicUrl);
     void reply.header('Cache-Control', 'no-store');
     const csrf = actor.credential.kind === 'session' && cookie !== undefined ? { csrf: csrfOf(cookie) } : {};
-    return ok({ ...who, expiresAt: expiresAt?.toISOString() ?? null, ...csrf });
-  });
+    return { ...who, expiresAt: expiresAt?.toISOString() ?? null, ...csrf };
+  };
+
+  app.get(url, { schema: schemas.read, onRequest: byEither.onRequest }, async (request, reply) => ok(await describeCaller(request, reply)));
+
+  app.get('/api/v1/session', { schema: schemas.readOwn, onRequest: byEither.onRequest }, async (request, reply) =>
+    ok({ ...(await describeCaller(request, reply)), ...(await readSurroundings(deps, byEither.actorOf(request))) }),
+  );
 
   app.delete(url, { schema: schemas.end, onRequest: byEither.onRequest }, async (request, reply) => {
     await endSession(deps, byEither.actorOf(request));

@@ -10,7 +10,7 @@ import { callbackPath, cookieOptions, sessionCookieOf, signInCookie } from '../.
 import type { AppDeps } from '../../http/deps.ts';
 import { describe } from '../../http/describe.ts';
 import { createRateLimit } from '../../base/rate-limit.ts';
-import { inWorkspace } from '../../http/shapes.ts';
+import { flag, inWorkspace, okAnd } from '../../http/shapes.ts';
 
 /**
  * Limit for each address. It is needed because each sign-in uses a database row for ten minutes, and any client may
@@ -31,6 +31,16 @@ const answer = Type.Object({
 });
 
 const schemas = {
+  ways: describe(
+    {
+      id: 'readSignIn',
+      tag,
+      summary: 'Tells whether members can sign in with an OpenID Connect issuer here',
+      answers: okAnd({ oidc: flag }),
+    },
+    {},
+    [],
+  ),
   begin: describe(
     {
       id: 'beginSignIn',
@@ -60,6 +70,8 @@ const schemas = {
 export function addSignInRoutes(app: FastifyInstance, deps: AppDeps): void {
   const options = cookieOptions(deps.config.publicUrl);
   const beginnings = createRateLimit(deps.clock, signInsPerMinute, 'sign-ins a minute from each address');
+
+  app.get('/api/v1/sign-in', { schema: schemas.ways }, async () => ({ ok: true, oidc: deps.issuer !== null }));
 
   app.get<{ Params: Static<typeof inWorkspace>; Querystring: Static<typeof whither> }>(
     '/:workspace/admin/session/oidc',

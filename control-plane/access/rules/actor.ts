@@ -24,6 +24,8 @@ export interface Actor {
    * depends on a member.
    */
   readonly keyId: string;
+  /** Whether this is a session of a member whom the issuer identified. */
+  readonly onMember: boolean;
   /** The uid of a personal key's member; `apikey:<key id>` for a service key. */
   readonly sub: string;
   /** Null for a service key. */

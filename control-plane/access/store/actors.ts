@@ -53,6 +53,7 @@ function actorFromRow(kind: Credential['kind'], row: ActorRow): Actor {
     revision: Number(row.revision),
     credential: { kind, hash: row.hash, expiresAt: row.ends_at },
     keyId: keyId ?? `session:${row.session_id}`,
+    onMember: keyId === null,
     sub: keyId === null ? member : subjectOf(keyId, uid),
     uid,
     memberUid: member,

@@ -32,6 +32,21 @@ export async function insertSession(db: Queryable, workspaceId: number, session:
   ]);
 }
 
+/**
+ * Returns the slugs of the workspaces that have a member of the same uid or e-mail as this member: those that one
+ * identity of the issuer can sign in to.
+ */
+export async function listWorkspacesOf(db: Queryable, workspaceId: number, uid: string): Promise<readonly string[]> {
+  const { rows } = await db.query<{ slug: string }>(
+    `select distinct slug from member me
+     join member one on one.uid = me.uid or lower(one.email collate "C") = lower(me.email collate "C")
+     join workspace on workspace.id = one.workspace_id
+     where me.workspace_id = $1 and me.uid = $2 order by slug limit 200`,
+    [workspaceId, uid],
+  );
+  return rows.map(({ slug }) => slug);
+}
+
 export async function deleteSession(db: Queryable, hash: string): Promise<void> {
   await db.query('delete from session where hash = $1', [hash]);
 }
