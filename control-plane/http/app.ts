@@ -7,6 +7,7 @@ import { refusalOf } from '../base/errors.ts';
 import { parseBody } from './json-body.ts';
 import { observeRequests } from './metrics.ts';
 import type { AppDeps } from './deps.ts';
+import { addConsole, consoleFolder } from './console.ts';
 import { addApiDocument } from './openapi.ts';
 import { logRefusal, sendRefusal } from './refuse.ts';
 import { createOpenStreams } from './streams.ts';
@@ -95,6 +96,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   void app.register(cookie);
   void app.register(async (api) => {
     await addApiDocument(api, { operator: deps.config.operatorKey !== null, publicUrl: deps.config.publicUrl });
+    await addConsole(api, consoleFolder());
     addHealthRoutes(api, deps);
     addHookRoutes(api, deps);
     addAgentRoutes(api, deps);

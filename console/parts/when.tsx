@@ -1,0 +1,34 @@
+// Times in the reader's zone; UTC when the pointer or the keyboard is on them.
+import { Tooltip } from '@mantine/core';
+
+const near = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const far = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+
+const isToday = (at: Date): boolean => at.toDateString() === new Date().toDateString();
+
+/** `at`: ISO 8601. */
+export function When({ at }: { readonly at: string }) {
+  const instant = new Date(at);
+  return (
+    <Tooltip label={instant.toISOString().replace('T', ' ').replace('Z', ' UTC')} events={{ hover: true, focus: true, touch: true }}>
+      <time dateTime={at} tabIndex={0} style={{ whiteSpace: 'nowrap' }}>
+        {(isToday(instant) ? near : far).format(instant)}
+      </time>
+    </Tooltip>
+  );
+}
+
+const units = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+] as const;
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'always', style: 'short' });
+
+/** Returns how long ago or ahead an instant is, such as `3 min. ago`. */
+export function fromNow(at: string, now = Date.now()): string {
+  const seconds = Math.round((new Date(at).getTime() - now) / 1_000);
+  const [unit, length] = units.find(([, one]) => Math.abs(seconds) >= one) ?? units[3];
+  return relative.format(Math.trunc(seconds / length), unit);
+}
