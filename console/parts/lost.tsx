@@ -1,0 +1,12 @@
+// Says that a page has lost its stream. It is opened again by itself.
+import { Alert } from '@mantine/core';
+import type { StreamState } from '../api/stream.ts';
+
+export function Lost({ state }: { readonly state: StreamState }) {
+  if (state !== 'lost') return null;
+  return (
+    <Alert color="orange" variant="light" role="status">
+      The connection is lost. What you see may be old; it is opened again by itself.
+    </Alert>
+  );
+}
