@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { eventually } from '../support/programs.ts';
+import { ask, eventually } from '../support/programs.ts';
 
 const program = fileURLToPath(new URL('../../sidecar/dist/examples/demo/main.js', import.meta.url));
 
@@ -20,12 +20,15 @@ interface DemoEnd {
 }
 
 /** Throws where a process of the demo survives it. `onOutput` receives all output so far. */
-async function runDemo(onOutput: (output: string, demo: ChildProcess) => void = () => undefined): Promise<DemoEnd> {
+async function runDemo(
+  onOutput: (output: string, demo: ChildProcess) => void = () => undefined,
+  args: readonly string[] = [],
+): Promise<DemoEnd> {
   const temporary = mkdtempSync(join(tmpdir(), 'tollgate-e2e-'));
   onTestFinished(() => rmSync(temporary, { recursive: true, force: true }));
   // A database and a key of the user: a demo must not touch them.
   const theirs = { DATABASE_URL: 'postgres://absent@127.0.0.1:1/nothing', TOLLGATE_OWNER_KEY: 'theirs' };
-  const demo = spawn(process.execPath, [program], { env: { ...process.env, ...theirs, TMPDIR: temporary } });
+  const demo = spawn(process.execPath, [program, ...args], { env: { ...process.env, ...theirs, TMPDIR: temporary } });
   const family = new Set([demo.pid ?? 0]);
   let output = '';
   let problems = '';
@@ -127,3 +130,41 @@ test('the demo stops the programs that it started when it is interrupted', async
   expect(ended).toMatchObject({ code: 130, filesLeft: [] });
   expect(ended.problems.trim()).toBe('The demo ended early: interrupted by SIGINT');
 });
+
+test('with --stay the demo keeps calling tools until it is interrupted, with every outcome, and names its console', async () => {
+  let looked: Promise<readonly string[]> | null = null;
+  const ended = await runDemo(
+    (output, demo) => {
+      const [, origin, key] = /console +(http:\S+)\/console\/\n +key +(gsk_demo_\S+)\n/.exec(output) ?? [];
+      if (origin === undefined || key === undefined || looked !== null) return;
+      looked = untilAll(origin, key).finally(() => demo.kill('SIGINT'));
+    },
+    ['--stay'],
+  );
+  expect(await looked).toEqual(expect.arrayContaining([...staying]));
+  expect(ended).toMatchObject({ code: 130, filesLeft: [] });
+});
+
+/** Codes of decisions that only the agents of `--stay` cause. */
+const staying = [
+  'accountant approval_pending',
+  'intern allowed',
+  'researcher policy_denied',
+  'support policy_denied',
+  'support rate_limited',
+] as const;
+
+/** Waits until the log has all of them, and returns what it has. */
+async function untilAll(origin: string, key: string): Promise<readonly string[]> {
+  const read = async (): Promise<readonly string[]> => {
+    const { body } = await ask(`${origin}/demo/admin/audit?limit=1000`, key);
+    return (body['entries'] as readonly Entry[]).map(({ agentName, code, shadow }) => `${agentName} ${shadow?.code ?? code}`);
+  };
+  return eventually(read, (seen) => staying.every((one) => seen.includes(one)), 90_000);
+}
+
+interface Entry {
+  readonly agentName: string;
+  readonly code: string;
+  readonly shadow?: { readonly code: string };
+}

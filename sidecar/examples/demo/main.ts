@@ -1,4 +1,5 @@
-// `npm run demo`: shows all of Tollgate in one program. To follow the demo, read `play` from top to bottom.
+// `npm run demo`: shows all of Tollgate in one program. To follow the demo, read `play` from top to bottom. With `--stay`
+// its world keeps running at the end.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -14,6 +15,7 @@ import { runTollgate, startControlPlane, startSidecar } from './programs.ts';
 import { createRest } from './rest.ts';
 import { runOnStage } from './run-on-stage.ts';
 import type { Stage } from './stage.ts';
+import { stay } from './stay.ts';
 import { printHeader, printRow, type Row, rowOfAnswer, rowOfEntry, rowOfVerdict } from './table.ts';
 
 await runOnStage(play);
@@ -147,5 +149,7 @@ async function play(stage: Stage): Promise<void> {
       `  ${shown.length} decisions shown, ${recorded.length} recorded, each exactly once; and ${entries.length - recorded.length} outcomes of permitted calls.`,
     ),
   );
+  if (process.argv.includes('--stay')) return stay(stage, { rest, grpc, ownerKey, owner, keys });
+  fact('look', '`npm run demo -- --stay` keeps this world running, with its console');
   fact('next', '`npm start` for a control plane that stays; sidecar/examples/demo/agent.ts for an agent of yours');
 }
