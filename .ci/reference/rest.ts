@@ -51,6 +51,7 @@ const needs: Readonly<Record<string, readonly Action[] | Credential>> = {
   listApprovalMessages: ['approval-channel.read'],
   retryApprovalMessage: ['approval-channel.write'],
   queryAudit: ['audit.read'],
+  showCall: ['audit.read'],
   exportChain: ['audit.read'],
   readCheckpoint: ['audit.read'],
   makeCheckpoint: ['audit.read'],

@@ -70,6 +70,13 @@ export const configSchema = {
     fallback: null,
     check: (value) => originProblem(value),
   }),
+  traceUrl: text({
+    name: 'TOLLGATE_TRACE_URL',
+    describe:
+      'URL of a trace in your tracing system, with `{traceId}` in its place, such as `https://grafana.example.com/trace/{traceId}`; the console links to it; absent: no link',
+    fallback: null,
+    check: (value) => traceUrlProblem(value),
+  }),
   oidcIssuer: text({
     name: 'TOLLGATE_OIDC_ISSUER',
     describe: 'OpenID Connect issuer that members may sign in with',
@@ -378,6 +385,18 @@ function secureUrlProblem(value: string): string | null {
   if (!URL.canParse(value)) return problem;
   const { protocol, hostname, username, password } = new URL(value);
   if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback(hostname.replace(/^\[|\]$/g, '')))) return problem;
+  return username === '' && password === '' ? null : 'must hold no user and no password';
+}
+
+/** The id in a trace URL comes from the caller of a tool, so it must not choose the server. */
+export function traceUrlProblem(value: string): string | null {
+  const example = 'such as https://grafana.example.com/trace/{traceId}';
+  if (!value.includes('{traceId}')) return `must contain {traceId}, ${example}`;
+  const [one, other] = ['a', 'b'].map((id) => value.replaceAll('{traceId}', id));
+  if (one === undefined || other === undefined || !URL.canParse(one) || !/^https?:$/.test(new URL(one).protocol))
+    return `must be an http:// or https:// URL, ${example}`;
+  if (new URL(one).origin !== new URL(other).origin) return `must have {traceId} after the host, ${example}`;
+  const { username, password } = new URL(one);
   return username === '' && password === '' ? null : 'must hold no user and no password';
 }
 

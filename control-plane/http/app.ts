@@ -16,6 +16,7 @@ import { addAgentRoutes } from '../agents/routes/agents.ts';
 import { addApprovalRoutes } from '../approvals/routes/approvals.ts';
 import { addChannelRoutes } from '../channels/routes/channels.ts';
 import { addAuditRoutes } from '../audit/routes/audit.ts';
+import { addCallRoute } from '../audit/routes/calls.ts';
 import { addAuthorityRoutes } from '../certificates/routes.ts';
 import { addExplainRoute } from '../policies/routes/explain.ts';
 import { addHealthRoutes } from './health.ts';
@@ -108,6 +109,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     addSimulateRoute(api, streaming);
     addUsageRoute(api, deps);
     addAuditRoutes(api, streaming);
+    addCallRoute(api, deps);
     addApprovalRoutes(api, streaming);
     addChannelRoutes(api, deps);
     addMemberRoutes(api, deps);

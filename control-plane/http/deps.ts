@@ -10,7 +10,7 @@ import type { OpenStreams, StreamBounds } from './streams.ts';
 
 export interface AppDeps extends OperationDeps {
   readonly streamBounds: StreamBounds;
-  readonly config: Pick<Config, 'operatorKey' | 'patchPerMinute' | 'publicUrl' | 'hookStatus'>;
+  readonly config: Pick<Config, 'operatorKey' | 'patchPerMinute' | 'publicUrl' | 'hookStatus' | 'traceUrl'>;
   /** The issuer with which members sign in; null while none is configured. */
   readonly issuer: Issuer | null;
   readonly startRun: StartRun;

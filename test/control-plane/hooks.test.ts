@@ -274,7 +274,7 @@ test('while the server closes hooks are decided, and all other requests are refu
 });
 
 test('where TOLLGATE_HOOK_STATUS is http, a refusal has its former status', async () => {
-  const config = { publicUrl: null, operatorKey, patchPerMinute: 30, hookStatus: 'http' } as const;
+  const config = { publicUrl: null, operatorKey, patchPerMinute: 30, hookStatus: 'http', traceUrl: null } as const;
   const former = await createRunsRest({ requestsPerSecond: 1, config });
   try {
     const post = async (body: string) => {

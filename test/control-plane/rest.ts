@@ -120,7 +120,7 @@ export async function createRest(
     notary: createNotary(newNotaryKey(), 90),
     dailyCap: microcentsFromCents(5_000),
     approvals,
-    config: { publicUrl: null, operatorKey, patchPerMinute: 30, hookStatus: 'decision' },
+    config: { publicUrl: null, operatorKey, patchPerMinute: 30, hookStatus: 'decision', traceUrl: null },
     issuer: null,
     startRun: noRuns,
     hooks: { enter: () => noPolicy, crowded: () => undefined, decided: () => undefined },

@@ -13,6 +13,7 @@ import { findWorkspaceId } from '../../control-plane/workspaces/store/workspaces
 import { askOf, callOf } from '../support/approvals.ts';
 import { awkwardUrlsOf, type GeneratedRequest, requestOf } from '../support/generated-requests.ts';
 import { field, operatorKey } from './rest.ts';
+import { entry, record, ship, spool } from './spool.ts';
 import { createRunsRest, type RunsRest } from './runs.ts';
 
 const casesEach = 60;
@@ -23,6 +24,7 @@ const seen = new Map<string, Set<number>>();
 
 beforeAll(async () => {
   rest = await createRunsRest();
+  await ship(rest, spool('a'), [record(1, entry({ requestId: 'walked' }))]);
 });
 afterAll(() => rest.close());
 
@@ -49,6 +51,7 @@ async function makeNames(operationId: string): Promise<Parameters<typeof request
       // Not the owner, whose key the walk uses.
       uid: ['mia', 'absent'],
       name: ['github', 'files'],
+      requestId: ['walked', 'absent'],
     },
     properties: {
       agentType: ['hook::api::triage'],

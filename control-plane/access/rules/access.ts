@@ -111,19 +111,31 @@ export const accessTo = (action: Action): Access => access[action];
 
 /** Throws `forbidden` with a message that names what is missing. */
 export function requireAccess(actor: Actor, action: Action): void {
+  const refusal = refusalFor(actor, action);
+  if (refusal !== null) throw forbidden(refusal);
+}
+
+/** Returns why the actor may not do the action; null: it may. */
+export function refusalFor(actor: Actor, action: Action): string | null {
   const needed = accessTo(action);
   if (![needed.scope, needed.or].some((scope) => scope !== undefined && hasScope(actor.scopes, scope)))
-    throw forbidden(`this ${actor.credential.kind} lacks the scope ${needed.scope}`);
-  if (!needed.roles.includes(actor.role)) throw forbidden(`only ${listed(needed.roles)} may do this`);
+    return `this ${actor.credential.kind} lacks the scope ${needed.scope}`;
+  return needed.roles.includes(actor.role) ? null : `only ${listed(needed.roles)} may do this`;
 }
 
 /**
  * Checks an action that a member can do for themselves, and that only some roles can do for others. Throws `forbidden`.
  */
 export function requireAccessTo(actor: Actor, action: Action, uid: string): void {
+  const refusal = refusalForOther(actor, action, uid);
+  if (refusal !== null) throw forbidden(refusal);
+}
+
+/** Returns why the actor may not do the action for this member; null: it may. */
+export function refusalForOther(actor: Actor, action: Action, uid: string): string | null {
   const { others }: Access = access[action];
-  if (actor.uid === uid || others === undefined || others.includes(actor.role)) return;
-  throw forbidden(`only ${listed(others)} may do this for another member`);
+  if (actor.uid === uid || others === undefined || others.includes(actor.role)) return null;
+  return `only ${listed(others)} may do this for another member`;
 }
 
 /**

@@ -4,7 +4,7 @@ import { AppError } from '@tollgate/proto/contract';
 import { setTimeout as delay } from 'node:timers/promises';
 import { stillStands } from '../../access/operations/authenticate.ts';
 import { recheckMs } from '../../access/operations/standing.ts';
-import { requireAccess } from '../../access/rules/access.ts';
+import { refusalFor, requireAccess } from '../../access/rules/access.ts';
 import { type OperationDeps, readOperation } from '../../access/operation.ts';
 import type { Actor } from '../../access/rules/actor.ts';
 import { notFound, unauthenticated } from '../../base/refusal.ts';
@@ -106,6 +106,19 @@ export const showApproval = readOperation('approval.read', async ({ readingPool 
     calls: await listLastCalls(readingPool, actor.workspaceId, { ...call, limit: sessionCalls }),
   };
 });
+
+const approvalId = /^[A-Za-z0-9]{20}$/;
+
+/** Returns an approval as the list shows it, for an answer that is about something else. Null: the actor may not see it. */
+export async function findSeenApproval(
+  { readingPool }: Pick<OperationDeps, 'readingPool'>,
+  actor: Actor,
+  id: string,
+): Promise<ShownApproval | null> {
+  if (refusalFor(actor, 'approval.read') !== null || !approvalId.test(id)) return null;
+  const shown = await readShown(readingPool, { workspaceId: actor.workspaceId, id });
+  return shown === null || !isSeenBy(actor, shown.approval) ? null : shown;
+}
 
 /** Returns how many approvals wait in all workspaces, and for how long the oldest does. */
 /** Returns how many messages about approvals of all workspaces wait, and how many could not be sent. */

@@ -77,7 +77,8 @@ const explainedCase = object(
     when: { ...text, description: 'the condition, at most 500 characters of it' },
   },
 );
-const explanation = object(
+/** Why a call is decided as it is. */
+export const explanation = object(
   {
     enforced: outcome,
     shadow: { ...outcome, description: 'as if documents in audit mode were enforced' },

@@ -80,7 +80,8 @@ export async function findDocuments(db: Queryable, workspaceId: number, keys: re
   return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
 }
 
-const columnsOf = (rows: readonly Omit<DocumentRow, 'document'>[]): readonly (readonly string[])[] => [
+/** Returns the keys of rows as one list for each column. */
+export const columnsOf = (rows: readonly Omit<DocumentRow, 'document'>[]): readonly (readonly string[])[] => [
   rows.map(({ layer }) => layer),
   rows.map(({ key }) => key),
   rows.map(({ part }) => part),

@@ -2,7 +2,7 @@
 import type { DocumentId } from '@tollgate/proto/contract';
 import type { PolicyDocument, StoredDocument } from '@tollgate/sidecar/engine/compile';
 import type { HistoryQuery } from '../rules/policy-history.ts';
-import { type DocumentRow, idFromRow, isDocument, rowKeyOf } from './policies.ts';
+import { columnsOf, type DocumentRow, idFromRow, isDocument, rowKeyOf } from './policies.ts';
 import { rowIs } from '../../database/row.ts';
 import type { Queryable } from '../../database/transaction.ts';
 
@@ -14,6 +14,26 @@ export async function listDocumentsAt(db: Queryable, workspaceId: number, revisi
        where workspace_id = $1 and revision <= $2 and part <> 'self' order by layer, key, part, revision desc
      ) as past where document is not null order by layer, key, part`,
     [workspaceId, revision],
+  );
+  return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
+}
+
+/** Returns these documents as they were at a revision, a member's own part included. Those that did not exist are absent. */
+export async function findDocumentsAt(
+  db: Queryable,
+  workspaceId: number,
+  ids: readonly DocumentId[],
+  revision: number,
+): Promise<readonly StoredDocument[]> {
+  const { rows } = await db.query<DocumentRow>(
+    `select layer, key, part, document from unnest($3::text[], $4::text[], $5::text[]) as asked(layer, key, part)
+     cross join lateral (
+       select document from policy_history past
+       where past.workspace_id = $1 and past.layer = asked.layer and past.key = asked.key and past.part = asked.part
+         and past.revision <= $2
+       order by past.revision desc limit 1
+     ) as newest where document is not null order by layer, key, part`,
+    [workspaceId, revision, ...columnsOf(ids.map(rowKeyOf))],
   );
   return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
 }

@@ -60,7 +60,7 @@ export {
 // the subject that it names) and the chain of agents, from the root to the calling agent.
 export { indexEntries, indexOf, type SnapshotName } from './index-of.ts';
 export type { Index } from '../decide/build-index.ts';
-export { bindCaller, documentsFor } from '../decide/bind.ts';
+export { bindCaller, documentIdsFor, documentsFor } from '../decide/bind.ts';
 export type { Claim, Hop } from '../decide/call.ts';
 export type { Caller } from '../decide/caller.ts';
 

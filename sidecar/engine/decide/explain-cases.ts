@@ -11,7 +11,10 @@ import { type AskedCases, findRemedies, type Remedy } from './remedies.ts';
 
 /** What a call would be, for a question without a call. */
 export interface ExplainedInput {
+  /** An `Undecided` in it stands for a part that is not known. */
   readonly input: unknown;
+  /** The names of the headers that the input may contain. Absent: the input has all. */
+  readonly shownHeaders?: ReadonlySet<string>;
   /** Wall-clock time in ms, for conditions that read `now`. */
   readonly wallTime: number;
 }
@@ -50,7 +53,9 @@ export function lookAtCases(
   const plan = conditionalPlan({ ...caller, hops: [hop] }, tool, undefined);
   if (plan === null) return { answers: anyCase, byDocument: new Map(), remedies: () => [] };
   const facts: CallFacts | null =
-    call === undefined ? null : { args: argsOf(call.input), wallTime: call.wallTime, caseAnswers: null, approved: null };
+    call === undefined
+      ? null
+      : { args: argsOf(call.input), shownHeaders: call.shownHeaders, wallTime: call.wallTime, caseAnswers: null, approved: null };
   const byDocument = new Map<string, readonly ExplainedCase[]>();
   let evaluated = 0;
   for (const question of plan.questions) {
@@ -92,7 +97,7 @@ function argsOf(input: unknown): unknown {
 
 function readable(value: unknown, path: string): unknown {
   if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value) ? new Undecided('rounded', path) : value;
-  if (typeof value !== 'object' || value === null) return value;
+  if (typeof value !== 'object' || value === null || value instanceof Undecided) return value;
   if (Array.isArray(value)) return value.map((item, at) => readable(item, `${path}[${at}]`));
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, readable(field, childPath(path, key))]));
 }

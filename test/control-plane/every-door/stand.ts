@@ -55,7 +55,7 @@ export async function startStand() {
   const tools = await startToolServers();
   const rest = await createRunsRest({
     reach: createReach({ allowPrivate: true, commands: [] }, {}),
-    config: { publicUrl: null, operatorKey, patchPerMinute: 1_000_000, hookStatus: 'decision' },
+    config: { publicUrl: null, operatorKey, patchPerMinute: 1_000_000, hookStatus: 'decision', traceUrl: null },
     requestsPerSecond,
     leaseWaitMs,
   });
