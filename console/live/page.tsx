@@ -1,3 +1,257 @@
+// Page "Live": decisions as they happen. It begins with the calls of the last day, and continues with the stream.
+import { Button, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { useDocumentTitle, useDocumentVisibility, useHotkeys, useTimeout } from '@mantine/hooks';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { read, type Schemas } from '../api/client.ts';
+import { type StreamState, useStream } from '../api/stream.ts';
+import { sessionKey, useSession } from '../app/session.tsx';
+import { CallsList } from '../parts/calls-list.tsx';
+import type { CallRow } from '../parts/call-row.ts';
+import { FilterField } from '../parts/filter-field.tsx';
+import { type Outcome, outcomes } from '../parts/outcome.tsx';
+import { OutcomeFilter } from '../parts/outcome-filter.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
+import { type Filters, useUrlFilters } from '../parts/url-filters.ts';
+import { NoCalls } from './no-calls.tsx';
+import { createTail, rowsMax, type Tail } from './tail.ts';
+
+const filterNames = ['agent', 'sub', 'tool', 'outcome'] as const;
+const recentHours = 24;
+const recentMax = 200;
+
 export function Page() {
-  return null;
+  const { may } = useSession();
+  useDocumentTitle('Live · Tollgate');
+  const { why } = may('admin.audit.read');
+  return why === null ? <Live /> : <Empty title="You cannot see calls here">{why}</Empty>;
+}
+
+function Live() {
+  const [filters, change] = useUrlFilters(filterNames);
+  const { agent, sub, tool, outcome } = filters;
+  const wanted = useMemo(() => outcomesIn(outcome), [outcome]);
+  // A change of a filter begins with an empty tail.
+  const tail = useMemo(
+    () => createTail((one) => wanted.length === 0 || wanted.includes(one), requestAnimationFrame),
+    // biome-ignore lint/correctness/useExhaustiveDependencies: each of these needs a tail of its own
+    [agent, sub, tool, wanted],
+  );
+  const view = useSyncExternalStore(tail.subscribe, tail.view);
+  const hold = useHold(tail);
+  const { state, recent } = useEntries(tail, filters, hold.isPaused);
+  const [active, setActive] = useState<string | null>(null);
+  useHotkeys([
+    ['p', hold.toggle],
+    ['Escape', hold.release],
+  ]);
+  const suggest = (field: 'agent' | 'sub' | 'tool') => () => view.rows.map((row) => row[field]);
+  const isFiltered = Object.keys(filters).length > 0;
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between" gap="xs">
+        <Group gap="sm" align="baseline">
+          <Title order={1} size="h3">
+            Live
+          </Title>
+          <Connection state={state} />
+        </Group>
+        <Group gap="xs">
+          <Held held={view.held} isHeld={view.isHeld} isPaused={hold.isPaused} release={hold.release} />
+          <Button size="xs" variant={hold.isPaused ? 'filled' : 'default'} onClick={hold.toggle} aria-pressed={hold.isPaused}>
+            {hold.isPaused ? 'Continue' : 'Pause'}
+          </Button>
+        </Group>
+      </Group>
+      <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="xs" verticalSpacing="xs">
+        <FilterField label="Agent" value={agent} onApply={(value) => change({ agent: value })} suggest={suggest('agent')} />
+        <FilterField label="User" value={sub} onApply={(value) => change({ sub: value })} suggest={suggest('sub')} />
+        <FilterField label="Tool" value={tool} onApply={(value) => change({ tool: value })} suggest={suggest('tool')} />
+      </SimpleGrid>
+      <OutcomeFilter counts={countsOf(view.rows)} wanted={wanted} onChange={(next) => change({ outcome: next.join(',') })} />
+      <Loaded query={recent} what="The recent calls could not be read" height={400}>
+        {() =>
+          view.rows.length === 0 ? (
+            <NoCalls isFiltered={isFiltered} hours={recentHours} />
+          ) : (
+            <CallsList
+              label="Calls, newest first"
+              rows={view.rows}
+              active={active}
+              onActive={(requestId) => {
+                setActive(requestId);
+                hold.onActive(requestId !== null);
+              }}
+              onScrolled={hold.onScrolled}
+              onPointer={hold.onPointer}
+              top={hold.top}
+              height="max(360px, calc(100dvh - 238px))"
+              end={<EndNote count={view.rows.length} />}
+            />
+          )
+        }
+      </Loaded>
+    </Stack>
+  );
+}
+
+const outcomesIn = (text: string | undefined): readonly Outcome[] => {
+  const names = (text ?? '').split(',');
+  return outcomes.filter((outcome) => names.includes(outcome));
+};
+
+function countsOf(rows: readonly CallRow[]): Readonly<Record<Outcome, number>> {
+  const counts = { allow: 0, redact: 0, ask: 0, limit: 0, deny: 0 };
+  for (const { outcome } of rows) counts[outcome]++;
+  return counts;
+}
+
+interface Hold {
+  readonly isPaused: boolean;
+  readonly toggle: () => void;
+  /** Lets rows flow, whatever held them. */
+  readonly release: () => void;
+  readonly onActive: (isActive: boolean) => void;
+  readonly onScrolled: (offset: number) => void;
+  readonly onPointer: () => void;
+  /** Changes when the list must show its first row. */
+  readonly top: number;
+}
+
+const pointerMs = 2_000;
+
+/** Rows do not move under a reader: they are held by the button, while the list is scrolled, a row is chosen, or the pointer moves. */
+function useHold(tail: Tail): Hold {
+  const [isPaused, setPaused] = useState(false);
+  const [isScrolled, setScrolled] = useState(false);
+  const [isChosen, setChosen] = useState(false);
+  const [isPointed, setPointed] = useState(false);
+  const [top, setTop] = useState(0);
+  const pointed = useTimeout(() => setPointed(false), pointerMs);
+  const isHeld = isPaused || isScrolled || isChosen || isPointed;
+  useEffect(() => tail.hold(isHeld), [tail, isHeld]);
+  const release = (): void => {
+    setPaused(false);
+    setScrolled(false);
+    setChosen(false);
+    setPointed(false);
+    setTop((before) => before + 1);
+  };
+  return {
+    isPaused,
+    top,
+    onPointer: () => {
+      setPointed(true);
+      pointed.clear();
+      pointed.start();
+    },
+    toggle: () => (isPaused ? release() : setPaused(true)),
+    release,
+    onActive: setChosen,
+    onScrolled: (offset) => setScrolled(offset > 4),
+  };
+}
+
+type Entry = Schemas['AuditEntry'];
+
+/** Fills the tail: with recent calls at each new connection, and with the stream. */
+function useEntries(tail: Tail, { agent, sub, tool, outcome }: Filters<(typeof filterNames)[number]>, isPaused: boolean) {
+  const { api, workspace } = useSession();
+  const queries = useQueryClient();
+  const narrowed = { ...(agent && { agent }), ...(sub && { sub }), ...(tool && { tool }) };
+  const key = ['live', workspace, narrowed, outcome];
+  const recent = useQuery({
+    queryKey: key,
+    queryFn: async () => {
+      const since = new Date(Date.now() - recentHours * 3_600_000).toISOString();
+      const wanted = outcomesIn(outcome);
+      const decision = wanted.length === 0 || wanted.includes('allow') || wanted.includes('redact') ? {} : { decision: 'deny' as const };
+      const query = { since, limit: recentMax, ...narrowed, ...decision };
+      const { entries } = await read(api.GET('/{workspace}/admin/audit', { params: { path: { workspace }, query } }));
+      return entries;
+    },
+    // The stream continues it.
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+  const { data } = recent;
+  useEffect(() => {
+    if (data !== undefined) tail.fill(data);
+  }, [data, tail]);
+  // A browser opens six connections to a host at most, for all its tabs. A tab that is not seen leaves its own to others.
+  const isSeen = useDocumentVisibility() === 'visible' || isPaused;
+  const url = `/${workspace}/admin/audit/stream?${new URLSearchParams(narrowed).toString()}`;
+  const wasOpen = useRef(false);
+  const state = useStream(
+    isSeen ? url : null,
+    'entry',
+    (line) => {
+      const entry = entryOf(line);
+      if (entry !== null) tail.take(entry);
+    },
+    () => {
+      // Entries that arrived before this connection are not in the stream.
+      if (wasOpen.current) void queries.invalidateQueries({ queryKey: key });
+      wasOpen.current = true;
+    },
+  );
+  useEffect(() => {
+    // The stream also ends when the session ends. It cannot say so; the session's own request can.
+    if (state === 'lost') void queries.invalidateQueries({ queryKey: sessionKey });
+  }, [state, queries]);
+  return { state, recent };
+}
+
+function entryOf(line: string): Entry | null {
+  try {
+    return JSON.parse(line) as Entry;
+  } catch {
+    return null;
+  }
+}
+
+const connectionWords: Readonly<Record<StreamState, readonly [sign: string, words: string, colour: string]>> = {
+  live: ['●', 'connected', 'var(--outcome-allow)'],
+  connecting: ['◌', 'connecting', 'var(--quiet)'],
+  lost: ['✕', 'connection lost; trying again', 'var(--outcome-deny)'],
+};
+
+function Connection({ state }: { readonly state: StreamState }) {
+  const [sign, words, colour] = connectionWords[state];
+  return (
+    <Text size="sm" role="status" c={colour}>
+      <span aria-hidden="true">{sign}</span> {words}
+    </Text>
+  );
+}
+
+interface HeldProps {
+  readonly held: number;
+  readonly isHeld: boolean;
+  readonly isPaused: boolean;
+  readonly release: () => void;
+}
+
+/** What arrived while rows are held. */
+function Held({ held, isHeld, isPaused, release }: HeldProps) {
+  if (!isHeld) return null;
+  if (held === 0)
+    return (
+      <Text size="sm" c="var(--quiet)">
+        {isPaused ? 'paused' : 'held while you look'}
+      </Text>
+    );
+  return (
+    <Button size="xs" variant="light" onClick={release}>
+      {held.toLocaleString()} new ↑
+    </Button>
+  );
+}
+
+function EndNote({ count }: { readonly count: number }) {
+  return (
+    <Text size="xs" c="var(--quiet)" p="xs">
+      {count >= rowsMax ? `The newest ${rowsMax} calls. Older ones: page Audit.` : 'Older calls: page Audit.'}
+    </Text>
+  );
 }

@@ -18,6 +18,19 @@ export function When({ at }: { readonly at: string }) {
   );
 }
 
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 });
+const day = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' });
+
+/** A time in a row of a list: narrow, and without a stop for the keyboard. UTC on hover. */
+export function Clock({ at }: { readonly at: string }) {
+  const instant = new Date(at);
+  return (
+    <time dateTime={at} title={instant.toISOString().replace('T', ' ').replace('Z', ' UTC')} style={{ whiteSpace: 'nowrap' }}>
+      {(isToday(instant) ? clock : day).format(instant)}
+    </time>
+  );
+}
+
 const units = [
   ['day', 86_400],
   ['hour', 3_600],

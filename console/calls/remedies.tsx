@@ -1,0 +1,109 @@
+// What would allow a call that was not allowed: another call under the same policy, or a change of the policy.
+import { Text } from '@mantine/core';
+import { Foreign } from '../parts/foreign.tsx';
+import type { Change, Explanation, Remedy } from './answer.ts';
+import css from './calls.module.css';
+
+export function Remedies({ explanation }: { readonly explanation: Explanation }) {
+  const { remedies, wouldAllow } = explanation;
+  if (remedies.length === 0 && wouldAllow.length === 0)
+    return <Text size="sm">Neither another input nor a change of one policy would allow it. The reason above says what is missing.</Text>;
+  return (
+    <>
+      {remedies.length > 0 && (
+        <>
+          <Text size="sm" fw={600} mb={4}>
+            Without a change of policy
+          </Text>
+          <ul className={css.ways}>
+            {remedies.map((remedy) => (
+              <li key={`${remedy.kind} ${remedy.path}`}>
+                <RemedyView remedy={remedy} explanation={explanation} />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {wouldAllow.length > 0 && (
+        <>
+          <Text size="sm" fw={600} mb={4}>
+            With a change of policy{wouldAllow.length > 1 ? ', one of these' : ''}
+          </Text>
+          <ul className={css.ways}>
+            {wouldAllow.map((changes) => (
+              <li key={JSON.stringify(changes)}>
+                {changes.map((change, at) => (
+                  <span key={`${change.document} ${change.path}`}>
+                    {at > 0 && ' and '}
+                    <ChangeView change={change} />
+                  </span>
+                ))}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  );
+}
+
+function ChangeView({ change: { document, path, change } }: { readonly change: Change }) {
+  return (
+    <>
+      <Foreign text={change} max={300} /> <span className={css.quiet}>in</span>{' '}
+      <span className={css.mono}>
+        <Foreign text={document} />
+      </span>
+      {path !== '' && (
+        <>
+          <span className={css.quiet}>, at</span>{' '}
+          <span className={css.mono}>
+            <Foreign text={path} />
+          </span>
+        </>
+      )}
+    </>
+  );
+}
+
+/** The conditions of the cases at a path, or of all cases of the rule there. */
+function conditionsAt({ layers }: Explanation, path: string): readonly string[] {
+  return layers
+    .flatMap(({ cases = [] }) => cases)
+    .filter((one) => one.path === path || one.path.startsWith(`${path}.cases[`))
+    .flatMap(({ when }) => when ?? []);
+}
+
+function RemedyView({ remedy, explanation }: { readonly remedy: Remedy; readonly explanation: Explanation }) {
+  const { kind, path, and = [], at, reason, rateLimit, asks } = remedy;
+  const paths = [path, ...and.map((one) => one.path)];
+  const conditions = paths.flatMap((one) => conditionsAt(explanation, one));
+  return (
+    <>
+      {kind === 'approval' && 'This call, if a person approves it'}
+      {kind === 'case' && 'A call for which this case holds'}
+      {kind === 'no_case' && (conditions.length === 1 ? 'A call for which this does not hold' : 'A call for which none of these holds')}
+      {kind === 'input' && (
+        <>
+          This call, if <Foreign text={at ?? 'the field'} /> could be read ({reason ?? 'it is not clear'}) and this case did not hold
+        </>
+      )}
+      {conditions.length > 0 && kind !== 'approval' && ': '}
+      {kind !== 'approval' &&
+        conditions.map((condition, index) => (
+          <span key={condition}>
+            {index > 0 && <span className={css.quiet}> / </span>}
+            <span className={css.mono}>
+              <Foreign text={condition} max={500} />
+            </span>
+          </span>
+        ))}
+      {rateLimit !== undefined && `, at most ${rateLimit} in a window`}
+      {asks === true && ', if a person approves it'}
+      {'. '}
+      <span className={`${css.mono} ${css.small} ${css.quiet}`}>
+        <Foreign text={paths.join(', ')} max={300} />
+      </span>
+    </>
+  );
+}

@@ -1,0 +1,87 @@
+// What happened, in one sentence, with what the reader needs next below it.
+import type { ReactNode } from 'react';
+import { Foreign } from '../parts/foreign.tsx';
+import { type Outcome, outcomeColour, outcomeOf, OutcomeSign, outcomeWords } from '../parts/outcome.tsx';
+import { durationWords, reasonWords, resultOf, whoOf } from '../parts/call-row.ts';
+import type { CallAnswer, Entry } from './answer.ts';
+import css from './calls.module.css';
+import { isDecidedByRule } from './ladder-of.ts';
+
+const layerPhrases = {
+  workspace: 'by the policy of the workspace',
+  role: 'by the policy of the role',
+  'agent-type': 'by the policy of this type of agent',
+  user: 'by the policy of the user',
+  default: 'by the built-in default',
+} as const;
+
+export function Verdict({ answer }: { readonly answer: CallAnswer }) {
+  const { before, after } = answer;
+  const entry = before ?? after;
+  if (entry === null) return null;
+  const outcome = outcomeOf(entry);
+  return (
+    <section className={css.verdict} style={{ color: outcomeColour(outcome) }} aria-label="What happened">
+      <OutcomeSign outcome={outcome} size={22} />
+      <div>
+        <h1 className={css.sentence}>
+          <strong>
+            <Foreign text={entry.agentName === '' ? 'An agent without a name' : entry.agentName} max={80} />
+          </strong>
+          {(entry.chain?.length ?? 0) > 1 && (
+            <>
+              , to whom <Foreign text={entry.chain?.at(-2) ?? ''} max={80} /> had handed the work,
+            </>
+          )}{' '}
+          called{' '}
+          <strong className={css.mono}>
+            <Foreign text={entry.tool === '' ? 'a tool without a name' : entry.tool} max={120} />
+          </strong>{' '}
+          for <Foreign text={whoOf(entry) || 'a caller that is not known'} max={80} />.{' '}
+          <span style={{ color: outcomeColour(outcome) }}>
+            {sentenceOf(outcome)}
+            {entry.rule !== undefined && isDecidedByRule(entry) ? ` ${layerPhrases[entry.rule.layer]}` : ''}.
+          </span>
+        </h1>
+        <Reason entry={entry} />
+        <Aftermath answer={answer} outcome={outcome} />
+      </div>
+    </section>
+  );
+}
+
+function sentenceOf(outcome: Outcome): string {
+  if (outcome === 'ask') return 'A person was asked';
+  if (outcome === 'redact') return 'It was allowed, and its input was redacted';
+  return `It was ${outcomeWords[outcome]}`;
+}
+
+function Line({ children }: { readonly children: ReactNode }) {
+  return (
+    <p className={css.small} style={{ margin: '4px 0 0', color: 'var(--quiet)' }}>
+      {children}
+    </p>
+  );
+}
+
+function Reason({ entry }: { readonly entry: Entry }) {
+  return (
+    <Line>
+      {entry.code !== undefined && <span className={css.mono}>{entry.code}</span>} <Foreign text={reasonWords(entry)} max={600} />
+    </Line>
+  );
+}
+
+/** What became of a call that was allowed. */
+function Aftermath({ answer: { before, after }, outcome }: { readonly answer: CallAnswer; readonly outcome: Outcome }) {
+  if (before === null) return <Line>The entry of its decision is not here; only that of its outcome is.</Line>;
+  if (outcome !== 'allow' && outcome !== 'redact') return null;
+  const result = after === null ? null : resultOf(after);
+  if (result === null) return <Line>Its outcome was not reported, or not yet.</Line>;
+  const output = { pass: 'was passed on as it was', redact: 'was redacted before the agent saw it', block: 'was withheld from the agent' };
+  return (
+    <Line>
+      The tool {result.isError ? 'failed' : 'answered'} after {durationWords(result.durationMs)}; its output {output[result.action]}.
+    </Line>
+  );
+}

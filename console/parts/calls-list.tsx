@@ -1,0 +1,252 @@
+// A list of calls with virtual rows: only rows that can be seen are in the document. The list has the focus, not its
+// rows, so that the focus stays when rows come and go: j, k and the arrows move, Enter opens, Escape lets go.
+import { VisuallyHidden } from '@mantine/core';
+import { useHotkeys, useMediaQuery } from '@mantine/hooks';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, type ReactNode, useEffect, useRef } from 'react';
+import { Link, useNavigate } from 'react-router';
+import { type CallRow, durationWords } from './call-row.ts';
+import css from './calls-list.module.css';
+import { Foreign } from './foreign.tsx';
+import { OutcomeSign, OutcomeWord, outcomeWords } from './outcome.tsx';
+import { Clock } from './when.tsx';
+
+interface CallsListProps {
+  readonly label: string;
+  readonly rows: readonly CallRow[];
+  /** The request id of the row that the keyboard is on. */
+  readonly active: string | null;
+  readonly onActive: (requestId: string | null) => void;
+  /** Called when the last rows are near. */
+  readonly onNearEnd?: () => void;
+  readonly onScrolled?: (offset: number) => void;
+  readonly onPointer?: () => void;
+  readonly initialOffset?: number;
+  /** When it changes, the list shows its first row. */
+  readonly top?: number;
+  /** What is below the last row. */
+  readonly end?: ReactNode;
+  /** In CSS; the list has this height, and its rows scroll in it. */
+  readonly height: string;
+}
+
+const rowHeights = { wide: 32, narrow: 56 };
+const narrowQuery = '(max-width: 62em)';
+const nearEnd = 20;
+
+export const callAddress = ({ requestId, ts }: Pick<CallRow, 'requestId' | 'ts'>): string =>
+  `/calls/${encodeURIComponent(requestId)}?at=${encodeURIComponent(ts)}`;
+
+export function CallsList(props: CallsListProps) {
+  const { label, rows, active, onActive, onNearEnd, onScrolled, onPointer, initialOffset = 0, top = 0, end, height } = props;
+  const go = useNavigate();
+  const scroller = useRef<HTMLDivElement>(null);
+  const isNarrow = useMediaQuery(narrowQuery, undefined, { getInitialValueInEffect: false }) === true;
+  const rowHeight = isNarrow ? rowHeights.narrow : rowHeights.wide;
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    getItemKey: (index) => rows[index]?.requestId ?? index,
+    initialOffset,
+    overscan: 6,
+  });
+  useEffect(() => virtual.measure(), [rowHeight, virtual]);
+  useEffect(() => {
+    if (top > 0) scroller.current?.scrollTo({ top: 0 });
+  }, [top]);
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1)?.index ?? -1;
+  useEffect(() => {
+    if (last >= rows.length - nearEnd && rows.length > 0) onNearEnd?.();
+  }, [last, rows.length, onNearEnd]);
+
+  const at = active === null ? -1 : rows.findIndex(({ requestId }) => requestId === active);
+  const moveTo = (wanted: number): void => {
+    const index = Math.min(Math.max(wanted, 0), rows.length - 1);
+    const row = rows[index];
+    if (row === undefined) return;
+    onActive(row.requestId);
+    virtual.scrollToIndex(index);
+    scroller.current?.focus({ preventScroll: true });
+  };
+  const step = (by: number): void => moveTo(at < 0 ? (items.find(({ end: bottom }) => bottom > (virtual.scrollOffset ?? 0))?.index ?? 0) : at + by);
+  useHotkeys([
+    ['j', () => step(1)],
+    ['k', () => step(-1)],
+  ]);
+  const open = (row: CallRow | undefined): void => {
+    if (row !== undefined) void go(callAddress(row), { state: { inConsole: true } });
+  };
+  const pageRows = Math.max(1, Math.floor((scroller.current?.clientHeight ?? rowHeight) / rowHeight) - 1);
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const actions: Readonly<Record<string, () => void>> = {
+      ArrowDown: () => step(1),
+      ArrowUp: () => step(-1),
+      PageDown: () => moveTo(Math.max(at, 0) + pageRows),
+      PageUp: () => moveTo(at - pageRows),
+      Home: () => moveTo(0),
+      End: () => moveTo(rows.length - 1),
+      Enter: () => open(rows[at]),
+      Escape: () => onActive(null),
+    };
+    const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : actions[event.key];
+    if (action === undefined) return;
+    event.preventDefault();
+    action();
+  };
+  return (
+    <div>
+      <Head />
+      <div
+        ref={scroller}
+        className={css.list}
+        style={{ height }}
+        role="grid"
+        aria-label={label}
+        aria-rowcount={rows.length}
+        aria-activedescendant={at < 0 ? undefined : rowId(rows[at]?.requestId ?? '')}
+        tabIndex={0}
+        onKeyDown={onKeyDown}
+        onPointerMove={onPointer}
+        onScroll={(event) => onScrolled?.(event.currentTarget.scrollTop)}
+      >
+        <div className={css.rows} role="rowgroup" style={{ height: virtual.getTotalSize() }}>
+          {items.map(({ index, key, start }) => {
+            const row = rows[index];
+            if (row === undefined) return null;
+            return (
+              // The keyboard reaches rows through the list.
+              <div
+                key={key}
+                id={rowId(row.requestId)}
+                role="row"
+                aria-rowindex={index + 1}
+                aria-selected={index === at}
+                data-active={index === at ? true : undefined}
+                className={css.row}
+                style={{ height: rowHeight, transform: `translateY(${start}px)` }}
+                onClick={(event) => {
+                  if (!event.defaultPrevented && window.getSelection()?.type !== 'Range') open(row);
+                }}
+              >
+                {isNarrow ? <NarrowCells row={row} /> : <WideCells row={row} />}
+              </div>
+            );
+          })}
+        </div>
+        {end}
+      </div>
+    </div>
+  );
+}
+
+/** An element's id has no spaces. */
+const rowId = (requestId: string): string => `call-${encodeURIComponent(requestId)}`;
+
+function Head() {
+  return (
+    <div className={css.head} aria-hidden="true">
+      <span>Time</span>
+      <span>Outcome</span>
+      <span>Tool</span>
+      <span>Agent</span>
+      <span>For</span>
+      <span>Why</span>
+      <span className={css.end}>Result</span>
+    </div>
+  );
+}
+
+function WideCells({ row }: { readonly row: CallRow }) {
+  return (
+    <>
+      <span role="gridcell" className={`${css.cell} ${css.quiet}`}>
+        <Clock at={row.ts} />
+      </span>
+      <span role="gridcell" className={css.cell}>
+        <OutcomeWord outcome={row.outcome} />
+      </span>
+      <span role="gridcell" className={css.cell}>
+        <CallLink row={row} />
+      </span>
+      <span role="gridcell" className={css.cell} title={row.depth > 0 ? `below ${agentCount(row.depth)}` : undefined}>
+        <AgentName row={row} />
+      </span>
+      <span role="gridcell" className={css.cell}>
+        <Foreign text={row.who} max={80} />
+      </span>
+      <span role="gridcell" className={`${css.cell} ${css.quiet}`}>
+        <Why row={row} />
+      </span>
+      <span role="gridcell" className={`${css.cell} ${css.end}`}>
+        <Result row={row} />
+      </span>
+    </>
+  );
+}
+
+function NarrowCells({ row }: { readonly row: CallRow }) {
+  return (
+    <>
+      <span role="gridcell" className={`${css.cell} ${css.narrowTool}`}>
+        <OutcomeSign outcome={row.outcome} />
+        <VisuallyHidden>{outcomeWords[row.outcome]}</VisuallyHidden>
+        <CallLink row={row} />
+      </span>
+      <span role="gridcell" className={`${css.narrowTime} ${css.quiet}`}>
+        <Clock at={row.ts} />
+      </span>
+      <span role="gridcell" className={`${css.cell} ${css.narrowAbout} ${css.quiet}`}>
+        <AgentName row={row} /> · <Foreign text={row.who} max={40} />
+        {row.code !== 'allowed' && ` · ${row.code}`}
+      </span>
+      <span role="gridcell" className={css.narrowMark}>
+        <Result row={row} />
+      </span>
+    </>
+  );
+}
+
+/** A link, so that the call can be opened in another tab. */
+function CallLink({ row }: { readonly row: CallRow }) {
+  return (
+    <Link to={callAddress(row)} state={{ inConsole: true }} tabIndex={-1} className={css.link} onClick={(event) => event.stopPropagation()}>
+      <Foreign text={row.tool === '' ? 'no tool' : row.tool} max={120} />
+    </Link>
+  );
+}
+
+const agentCount = (count: number): string => (count === 1 ? 'one agent' : `${count} agents`);
+
+function AgentName({ row }: { readonly row: CallRow }) {
+  return (
+    <>
+      {row.depth > 0 && <span className={css.quiet}>{'›'.repeat(Math.min(row.depth, 3))} </span>}
+      <Foreign text={row.agent === '' ? 'no name' : row.agent} max={80} />
+    </>
+  );
+}
+
+function Why({ row }: { readonly row: CallRow }) {
+  if (row.code === 'allowed') return row.shadow === null ? null : <>audit only: would {row.shadow}</>;
+  return (
+    <span title={row.code}>
+      <Foreign text={row.reason} max={160} />
+    </span>
+  );
+}
+
+/** What became of a call that was made: words in place of colours. */
+function Result({ row: { result, outcome } }: { readonly row: CallRow }) {
+  if (result === null) return <span className={css.quiet}>{outcome === 'allow' || outcome === 'redact' ? '…' : '–'}</span>;
+  const mark = result.action === 'block' ? 'withheld ' : result.action === 'redact' ? 'redacted ' : result.isError ? 'failed ' : '';
+  const colour =
+    result.action === 'block' || result.isError ? 'var(--outcome-deny)' : result.action === 'redact' ? 'var(--outcome-redact)' : undefined;
+  return (
+    <>
+      <span style={{ color: colour }}>{mark}</span>
+      <span className={css.quiet}>{durationWords(result.durationMs)}</span>
+    </>
+  );
+}
