@@ -14,11 +14,25 @@ const ink: MantineColorsTuple = [
   '#0b4a4e',
 ];
 
+/** The greys of dark surfaces, around those of `outcomes.css`: 7 is a card, 6 a field on it, 4 a line. */
+const dark: MantineColorsTuple = [
+  '#d5dadc',
+  '#bcc3c7',
+  '#a3abb0',
+  '#7c868c',
+  '#3d4448',
+  '#2e3438',
+  '#24292c',
+  '#1d2124',
+  '#181b1d',
+  '#15181a',
+];
+
 export const theme = createTheme({
   primaryColor: 'ink',
   primaryShade: { light: 7, dark: 4 },
   autoContrast: true,
-  colors: { ink },
+  colors: { ink, dark },
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif',
   fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace',
   defaultRadius: 'sm',

@@ -1,3 +1,258 @@
+// Page "Audit": search in everything that was decided. Every filter is in the address.
+import { Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { useDisclosure, useDocumentTitle } from '@mantine/hooks';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useCallback, useMemo, useState } from 'react';
+import { useLocation, useNavigate } from 'react-router';
+import { read } from '../api/client.ts';
+import type { paths } from '../api/schema.d.ts';
+import { useSession } from '../app/session.tsx';
+import { CallsList } from '../parts/calls-list.tsx';
+import type { CallRow } from '../parts/call-row.ts';
+import { Histogram } from '../parts/histogram.tsx';
+import { type Outcome, OutcomeSign, outcomeColour, outcomes, outcomeWords } from '../parts/outcome.tsx';
+import { Empty, Refused } from '../parts/states.tsx';
+import { useUrlFilters } from '../parts/url-filters.ts';
+import { AuditFilters, filterNames, type AuditFilterValues } from './filters.tsx';
+import { type Item, itemOf, rowsOf } from './rows.ts';
+import { type DecisionCounts, fetchCounts } from './stats.ts';
+import { bucketsOf, rangeOf, type TimeRange, widened } from './time-range.ts';
+
+const Proof = lazy(() => import('./proof.tsx'));
+
+const pageSize = 200;
+
 export function Page() {
-  return null;
+  const { may } = useSession();
+  useDocumentTitle('Audit · Tollgate');
+  const { why } = may('admin.audit.read');
+  return why === null ? <Audit /> : <Empty title="You cannot read the audit log">{why}</Empty>;
+}
+
+/** What is kept of a search while another page is shown, so that the reader finds it as it was. */
+interface Memory {
+  readonly now: number;
+  offset: number;
+  active: string | null;
+}
+
+const memories = new Map<string, Memory>();
+const memoriesMax = 30;
+
+function memoryOf(key: string): Memory {
+  const known = memories.get(key);
+  if (known !== undefined) return known;
+  const oldest = memories.size >= memoriesMax ? memories.keys().next().value : undefined;
+  if (oldest !== undefined) memories.delete(oldest);
+  const memory = { now: Date.now(), offset: 0, active: null };
+  memories.set(key, memory);
+  return memory;
+}
+
+function Audit() {
+  const { workspace } = useSession();
+  const { key } = useLocation();
+  const memory = useMemo(() => memoryOf(key), [key]);
+  const [filters, change] = useUrlFilters(filterNames);
+  const range = useMemo(() => rangeOf(filters, memory.now), [filters, memory]);
+  const search = useSearch(filters, range);
+  const [isProving, proof] = useDisclosure(false);
+  const refresh = useRefresh();
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between" gap="xs">
+        <Title order={1} size="h3">
+          Audit
+        </Title>
+        <Group gap="xs">
+          <Button size="xs" variant="default" onClick={refresh}>
+            Refresh
+          </Button>
+          <Button size="xs" variant="default" component="a" href={exportAddress(workspace, filters, range)} download="audit.ndjson">
+            Export
+          </Button>
+          <Button size="xs" variant="default" onClick={proof.open}>
+            Proof
+          </Button>
+        </Group>
+      </Group>
+      <AuditFilters
+        values={filters}
+        range={range}
+        onChange={change}
+        onWiden={() => {
+          const { since, until } = widened(range, Date.now());
+          change({ since, until, last: undefined });
+        }}
+        suggest={(field) => search.rows.map((row) => row[field])}
+      />
+      <Counts filters={filters} range={range} onChoose={(since, until) => change({ since, until, last: undefined })} />
+      <Found key={key} search={search} memory={memory} onWiden={() => change({ last: '30d', since: undefined, until: undefined })} />
+      <Suspense>{isProving && <Proof close={proof.close} />}</Suspense>
+    </Stack>
+  );
+}
+
+/** Searches again, up to now. */
+function useRefresh(): () => void {
+  const go = useNavigate();
+  const { pathname, search } = useLocation();
+  return () => void go(`${pathname}${search}`, { replace: true });
+}
+
+/** The filters that the API has under the same names. */
+function apiFilters({ tool, decision, agent, sub, session, reason }: AuditFilterValues) {
+  return {
+    ...(tool && { tool }),
+    ...((decision === 'allow' || decision === 'deny') && { decision }),
+    ...(agent && { agent }),
+    ...(sub && { sub }),
+    ...(session && { session }),
+    ...(reason && { reason }),
+  } as const;
+}
+
+function exportAddress(workspace: string, filters: AuditFilterValues, { since, until }: TimeRange): string {
+  const query = new URLSearchParams({ ...apiFilters(filters), since, ...(until !== null && { until }) });
+  return `/${workspace}/admin/audit/export?${query.toString()}`;
+}
+
+interface Search {
+  readonly rows: readonly CallRow[];
+  readonly isPending: boolean;
+  readonly error: Error | null;
+  readonly isWhole: boolean;
+  readonly more: () => void;
+  readonly retry: () => void;
+}
+
+/** The filters that are not in the document of the API yet. */
+type AuditQuery = NonNullable<paths['/{workspace}/admin/audit']['get']['parameters']['query']> & { readonly until?: string; readonly reason?: string };
+
+function useSearch(filters: AuditFilterValues, { since, until }: TimeRange): Search {
+  const { api, workspace } = useSession();
+  const query: AuditQuery = { ...apiFilters(filters), since, ...(until !== null && { until }), limit: pageSize };
+  const pages = useInfiniteQuery({
+    queryKey: ['audit', workspace, query],
+    queryFn: async ({ pageParam }): Promise<{ readonly items: readonly Item[]; readonly next: string | undefined }> => {
+      const paged = { ...query, ...(pageParam !== '' && { cursor: pageParam }) };
+      const { entries, next } = await read(api.GET('/{workspace}/admin/audit', { params: { path: { workspace }, query: paged } }));
+      return { items: entries.map(itemOf), next };
+    },
+    initialPageParam: '',
+    getNextPageParam: ({ next }) => next,
+    // "Refresh" searches again; rows do not move under the reader.
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const { data, hasNextPage, isFetching, error, fetchNextPage, refetch } = pages;
+  const isWhole = data !== undefined && !hasNextPage;
+  const rows = useMemo(() => (data === undefined ? [] : rowsOf(data.pages.flatMap(({ items }) => items), isWhole)), [data, isWhole]);
+  const more = useCallback(() => {
+    if (hasNextPage && !isFetching && error === null) void fetchNextPage();
+  }, [hasNextPage, isFetching, error, fetchNextPage]);
+  return {
+    rows,
+    isPending: data === undefined && error === null,
+    error,
+    isWhole,
+    more,
+    retry: () => void (data === undefined ? refetch() : fetchNextPage()),
+  };
+}
+
+interface FoundProps {
+  readonly search: Search;
+  readonly memory: Memory;
+  readonly onWiden: () => void;
+}
+
+function Found({ search: { rows, isPending, error, isWhole, more, retry }, memory, onWiden }: FoundProps) {
+  const [active, setActive] = useState(memory.active);
+  if (isPending) return <Skeleton height={400} aria-label="loading" />;
+  const refused = error !== null && <Refused error={error} what="The log could not be read" retry={retry} />;
+  if (rows.length === 0 && isWhole)
+    return (
+      <Empty title="No such call in this time">
+        <Button size="xs" variant="default" onClick={onWiden}>
+          Search the last 30 days
+        </Button>
+      </Empty>
+    );
+  return (
+    <>
+      {refused}
+      {(rows.length > 0 || error === null) && (
+        <CallsList
+          label="Calls found, newest first"
+          rows={rows}
+          active={active}
+          onActive={(requestId) => {
+            memory.active = requestId;
+            setActive(requestId);
+          }}
+          onNearEnd={more}
+          onScrolled={(offset) => {
+            memory.offset = offset;
+          }}
+          initialOffset={memory.offset}
+          height="max(360px, calc(100dvh - 412px))"
+          end={
+            <Text size="xs" c="var(--quiet)" p="xs" role="status">
+              {isWhole ? `${rows.length.toLocaleString()} calls; there are no older ones in this time.` : 'Loading older calls…'}
+            </Text>
+          }
+        />
+      )}
+    </>
+  );
+}
+
+interface CountsProps {
+  readonly filters: AuditFilterValues;
+  readonly range: TimeRange;
+  readonly onChoose: (since: string, until: string) => void;
+}
+
+/** The histogram. Without it the search still works. */
+function Counts({ filters, range: { since, until }, onChoose }: CountsProps) {
+  const { workspace } = useSession();
+  const { sub, session, ...counted } = apiFilters(filters);
+  const query = { ...counted, since, ...(until !== null && { until }) };
+  const counts = useQuery({ queryKey: ['counts', workspace, query], queryFn: () => fetchCounts(workspace, query) });
+  if (counts.data === undefined) {
+    if (counts.error === null) return <Skeleton height={124} aria-label="loading" />;
+    return (
+      <Text size="sm" c="var(--quiet)" role="note">
+        The counts over time are not shown: {counts.error.message}
+      </Text>
+    );
+  }
+  return (
+    <div>
+      <Plot answer={counts.data} onChoose={onChoose} />
+      <Legend answer={counts.data} isWider={sub !== undefined || session !== undefined} />
+    </div>
+  );
+}
+
+function Plot({ answer, onChoose }: { readonly answer: DecisionCounts; readonly onChoose: CountsProps['onChoose'] }) {
+  const { buckets, bucketMs } = useMemo(() => bucketsOf(answer), [answer]);
+  return <Histogram buckets={buckets} bucketMs={bucketMs} onChoose={onChoose} />;
+}
+
+/** `isWider`: the counts are of more calls than the search finds. */
+function Legend({ answer: { groups, total }, isWider }: { readonly answer: DecisionCounts; readonly isWider: boolean }) {
+  const totals = new Map(groups.map((group) => [group.value, group.total]));
+  return (
+    <Group gap="md" mt={6} fz={12.5}>
+      <span>{total === 1 ? '1 call' : `${total.toLocaleString()} calls`}</span>
+      {outcomes.map((outcome: Outcome) => (
+        <span key={outcome} style={{ display: 'inline-flex', gap: 5, alignItems: 'center', color: outcomeColour(outcome) }}>
+          <OutcomeSign outcome={outcome} size={11} />
+          {(totals.get(outcome) ?? 0).toLocaleString()} {outcomeWords[outcome]}
+        </span>
+      ))}
+      {isWider && <span style={{ color: 'var(--quiet)' }}>These counts are of all users and sessions.</span>}
+    </Group>
+  );
 }

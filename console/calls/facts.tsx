@@ -104,7 +104,7 @@ function Timing({ answer: { after }, entry }: { readonly answer: CallAnswer; rea
       {entry.latencyUs !== undefined && <Fact name="Took">{durationWords(entry.latencyUs / 1_000)} to decide</Fact>}
       {after?.outcome !== undefined && <Fact name="Tool">{durationWords(after.outcome.durationMs)}</Fact>}
       <Fact name="Arrived">{arrivedMs < 0 ? 'before its own time' : `after ${durationWords(arrivedMs)}`}</Fact>
-      {entry.policyAgeMs !== undefined && <Fact name="Policy">heard of {durationWords(entry.policyAgeMs)} before</Fact>}
+      {entry.policyAgeMs !== undefined && <Fact name="Policy">confirmed {durationWords(entry.policyAgeMs)} before</Fact>}
       {entry.outage === true && <Fact name="Outage">the sidecar had no contact for longer than policy allows</Fact>}
       {entry.tsClaimed !== undefined && (
         <Fact name="Claimed">
@@ -171,7 +171,7 @@ function Copied({ text }: { readonly text: string }) {
     <CopyButton value={text}>
       {({ copied, copy }) => (
         <UnstyledButton onClick={copy} className={css.mono} fz={12} title="Copy" aria-label={`Copy the request id ${text}`}>
-          <Foreign text={text} max={60} /> <span className={css.quiet}>{copied ? '✓' : '⧉'}</span>
+          <Foreign text={text} max={60} /> <span className={css.quiet}>{copied ? 'copied' : 'copy'}</span>
         </UnstyledButton>
       )}
     </CopyButton>

@@ -27,12 +27,7 @@ export function Verdict({ answer }: { readonly answer: CallAnswer }) {
         <h1 className={css.sentence}>
           <strong>
             <Foreign text={entry.agentName === '' ? 'An agent without a name' : entry.agentName} max={80} />
-          </strong>
-          {(entry.chain?.length ?? 0) > 1 && (
-            <>
-              , to whom <Foreign text={entry.chain?.at(-2) ?? ''} max={80} /> had handed the work,
-            </>
-          )}{' '}
+          </strong>{' '}
           called{' '}
           <strong className={css.mono}>
             <Foreign text={entry.tool === '' ? 'a tool without a name' : entry.tool} max={120} />
@@ -44,6 +39,11 @@ export function Verdict({ answer }: { readonly answer: CallAnswer }) {
           </span>
         </h1>
         <Reason entry={entry} />
+        {(entry.chain?.length ?? 0) > 1 && (
+          <Line>
+            Handed down: <Foreign text={(entry.chain ?? []).join(' › ')} max={300} />
+          </Line>
+        )}
         <Aftermath answer={answer} outcome={outcome} />
       </div>
     </section>

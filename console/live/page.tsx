@@ -63,7 +63,7 @@ function Live() {
           </Button>
         </Group>
       </Group>
-      <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="xs" verticalSpacing="xs">
+      <SimpleGrid cols={3} spacing="xs">
         <FilterField label="Agent" value={agent} onApply={(value) => change({ agent: value })} suggest={suggest('agent')} />
         <FilterField label="User" value={sub} onApply={(value) => change({ sub: value })} suggest={suggest('sub')} />
         <FilterField label="Tool" value={tool} onApply={(value) => change({ tool: value })} suggest={suggest('tool')} />

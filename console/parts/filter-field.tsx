@@ -1,6 +1,7 @@
 // A filter for one exact name. It is applied with Enter, when the field is left, or when a suggestion is chosen.
 import { Autocomplete, CloseButton } from '@mantine/core';
 import { useEffect, useState } from 'react';
+import css from './filter-field.module.css';
 import { Foreign } from './foreign.tsx';
 
 interface FilterFieldProps {
@@ -22,9 +23,10 @@ export function FilterField({ label, value = '', onApply, suggest }: FilterField
   };
   return (
     <Autocomplete
-      aria-label={label}
-      placeholder={label}
+      label={label}
+      placeholder="any"
       size="xs"
+      classNames={{ label: css.label }}
       value={typed}
       onChange={setTyped}
       data={[...new Set(names)].filter((name) => name !== '').sort()}

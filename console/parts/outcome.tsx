@@ -63,7 +63,16 @@ export function OutcomeSign({ outcome, size = 14 }: { readonly outcome: Outcome;
 
 export function OutcomeWord({ outcome }: { readonly outcome: Outcome }) {
   return (
-    <span style={{ display: 'inline-flex', alignItems: 'center', gap: 6, color: outcomeColour(outcome), whiteSpace: 'nowrap' }}>
+    <span
+      style={{
+        display: 'inline-flex',
+        alignItems: 'center',
+        gap: 6,
+        color: outcomeColour(outcome),
+        verticalAlign: 'bottom',
+        whiteSpace: 'nowrap',
+      }}
+    >
       <OutcomeSign outcome={outcome} />
       {outcomeWords[outcome]}
     </span>

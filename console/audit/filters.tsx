@@ -1,0 +1,123 @@
+// The filters of a search, and the time that it covers.
+import { Button, Group, SegmentedControl, Select, SimpleGrid, Text, TextInput } from '@mantine/core';
+import { useEffect, useState } from 'react';
+import css from '../parts/filter-field.module.css';
+import { FilterField } from '../parts/filter-field.tsx';
+import type { Filters } from '../parts/url-filters.ts';
+import { lasts, type TimeRange } from './time-range.ts';
+
+export const filterNames = ['tool', 'decision', 'agent', 'sub', 'session', 'reason', 'since', 'until', 'last'] as const;
+type FilterName = (typeof filterNames)[number];
+export type AuditFilterValues = Filters<FilterName>;
+
+interface AuditFiltersProps {
+  readonly values: AuditFilterValues;
+  readonly range: TimeRange;
+  readonly onChange: (changes: Readonly<Partial<Record<FilterName, string | undefined>>>) => void;
+  readonly onWiden: () => void;
+  readonly suggest: (field: 'tool' | 'agent' | 'sub' | 'code') => readonly string[];
+}
+
+export function AuditFilters({ values, range, onChange, onWiden, suggest }: AuditFiltersProps) {
+  const { tool, decision, agent, sub, session, reason } = values;
+  const isNarrowed = [tool, decision, agent, sub, session, reason].some((value) => value !== undefined);
+  return (
+    <search>
+      <SimpleGrid cols={{ base: 3, lg: 6 }} spacing="xs" verticalSpacing="xs">
+        <FilterField label="Tool" value={tool} onApply={(value) => onChange({ tool: value })} suggest={() => suggest('tool')} />
+        <FilterField label="Agent" value={agent} onApply={(value) => onChange({ agent: value })} suggest={() => suggest('agent')} />
+        <FilterField label="User" value={sub} onApply={(value) => onChange({ sub: value })} suggest={() => suggest('sub')} />
+        <FilterField label="Session" value={session} onApply={(value) => onChange({ session: value })} />
+        <FilterField label="Reason code" value={reason} onApply={(value) => onChange({ reason: value })} suggest={() => suggest('code')} />
+        <Select
+          label="Decision"
+          placeholder="any"
+          size="xs"
+          classNames={{ label: css.label }}
+          clearable
+          clearButtonProps={{ 'aria-label': 'Remove the filter Decision' }}
+          data={[
+            { value: 'allow', label: 'allow' },
+            { value: 'deny', label: 'deny' },
+          ]}
+          value={decision ?? null}
+          onChange={(value) => onChange({ decision: value ?? undefined })}
+        />
+      </SimpleGrid>
+      <Group gap="xs" mt="xs">
+        <SegmentedControl
+          size="xs"
+          aria-label="Time up to now"
+          data={[...lasts.map(({ value, label }) => ({ value, label })), ...(range.last === null ? [{ value: 'fixed', label: 'as given' }] : [])]}
+          value={range.last ?? 'fixed'}
+          onChange={(value) => {
+            if (value !== 'fixed') onChange({ last: value, since: undefined, until: undefined });
+          }}
+        />
+        <Text component="span" size="xs" c="var(--quiet)">
+          or from
+        </Text>
+        <Instant label="From" value={range.since} onApply={(value) => onChange({ since: value, until: range.until ?? undefined, last: undefined })} />
+        <Text component="span" size="xs" c="var(--quiet)">
+          until
+        </Text>
+        <Instant label="Until" value={range.until} onApply={(value) => onChange({ since: range.since, until: value, last: undefined })} />
+        <Button size="xs" variant="default" onClick={onWiden}>
+          Zoom out
+        </Button>
+        {isNarrowed && (
+          <Button
+            size="xs"
+            variant="subtle"
+            onClick={() =>
+              onChange({ tool: undefined, decision: undefined, agent: undefined, sub: undefined, session: undefined, reason: undefined })
+            }
+          >
+            Remove all filters
+          </Button>
+        )}
+      </Group>
+    </search>
+  );
+}
+
+interface InstantProps {
+  readonly label: string;
+  /** ISO 8601. Null: up to now. */
+  readonly value: string | null;
+  readonly onApply: (value: string | undefined) => void;
+}
+
+/** An instant in the reader's zone. */
+function Instant({ label, value, onApply }: InstantProps) {
+  const [typed, setTyped] = useState(localOf(value));
+  useEffect(() => setTyped(localOf(value)), [value]);
+  const apply = (): void => {
+    if (typed === localOf(value)) return;
+    const instant = new Date(typed);
+    onApply(Number.isNaN(instant.getTime()) ? undefined : instant.toISOString());
+  };
+  return (
+    <TextInput
+      aria-label={label}
+      title={`${label}${value === null ? ': now' : `: ${value}`}`}
+      type="datetime-local"
+      step={1}
+      size="xs"
+      style={{ flex: '0 1 190px', minWidth: 150 }}
+      value={typed}
+      onChange={(event) => setTyped(event.currentTarget.value)}
+      onBlur={apply}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') apply();
+      }}
+    />
+  );
+}
+
+/** In the form of an input of type `datetime-local`. Empty: not an instant. */
+function localOf(value: string | null): string {
+  const instant = new Date(value ?? Number.NaN);
+  if (Number.isNaN(instant.getTime())) return '';
+  return new Date(instant.getTime() - instant.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}

@@ -1,0 +1,172 @@
+// Decisions over time, stacked by outcome. A part of the time can be chosen: with the pointer (a click, or a drag), or
+// with the keyboard (arrows move, with Shift they extend, Enter chooses, Escape lets go).
+import { useElementSize } from '@mantine/hooks';
+import { type KeyboardEvent, type PointerEvent, useState } from 'react';
+import css from './histogram.module.css';
+import { type Outcome, outcomeColour, outcomes, outcomeWords } from './outcome.tsx';
+
+export interface Bucket {
+  /** ISO 8601: its start. */
+  readonly at: string;
+  readonly counts: Readonly<Record<Outcome, number>>;
+}
+
+interface HistogramProps {
+  /** Without gaps, oldest first. */
+  readonly buckets: readonly Bucket[];
+  readonly bucketMs: number;
+  /** `until`: exclusive. */
+  readonly onChoose: (since: string, until: string) => void;
+}
+
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+const height = 88;
+
+const totalOf = ({ counts }: Bucket): number => outcomes.reduce((sum, outcome) => sum + counts[outcome], 0);
+
+export function Histogram({ buckets, bucketMs, onChoose }: HistogramProps) {
+  const { ref, width } = useElementSize<HTMLDivElement>();
+  const [range, setRange] = useState<Range | null>(null);
+  const [isDragging, setDragging] = useState(false);
+  const most = Math.max(1, ...buckets.map(totalOf));
+  const step = width / Math.max(1, buckets.length);
+  const words = bucketMs < 3_600_000 ? minuteWords : bucketMs < 86_400_000 ? hourWords : dayWords;
+
+  const indexAt = (event: PointerEvent<HTMLDivElement>): number => {
+    const x = event.clientX - event.currentTarget.getBoundingClientRect().left;
+    return Math.min(Math.max(Math.floor(x / step), 0), buckets.length - 1);
+  };
+  const choose = ({ from, to }: Range): void => {
+    const first = buckets[Math.min(from, to)];
+    const last = buckets[Math.max(from, to)];
+    if (first === undefined || last === undefined) return;
+    setRange(null);
+    onChoose(new Date(first.at).toISOString(), new Date(Date.parse(last.at) + bucketMs).toISOString());
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const at = range ?? { from: buckets.length - 1, to: buckets.length - 1 };
+    const move = (by: number): void => {
+      const to = Math.min(Math.max(range === null ? at.to : at.to + by, 0), buckets.length - 1);
+      setRange(event.shiftKey ? { from: at.from, to } : { from: to, to });
+    };
+    const actions: Readonly<Record<string, () => void>> = {
+      ArrowLeft: () => move(-1),
+      ArrowRight: () => move(1),
+      Home: () => setRange({ from: 0, to: 0 }),
+      End: () => setRange({ from: buckets.length - 1, to: buckets.length - 1 }),
+      Enter: () => choose(at),
+      Escape: () => setRange(null),
+    };
+    const action = actions[event.key];
+    if (action === undefined) return;
+    event.preventDefault();
+    action();
+  };
+  const shown = range === null ? undefined : buckets[range.to];
+  return (
+    <div className={css.whole}>
+      <div
+        ref={ref}
+        className={css.plot}
+        style={{ height }}
+        role="slider"
+        tabIndex={0}
+        aria-label="Decisions over time; choose a part of it"
+        aria-valuemin={0}
+        aria-valuemax={Math.max(0, buckets.length - 1)}
+        aria-valuenow={range?.to ?? Math.max(0, buckets.length - 1)}
+        aria-valuetext={shown === undefined ? 'nothing chosen' : bucketWords(shown, words)}
+        onKeyDown={onKeyDown}
+        onBlur={() => setRange(null)}
+        onPointerDown={(event) => {
+          if (event.button !== 0) return;
+          event.currentTarget.setPointerCapture(event.pointerId);
+          setDragging(true);
+          const at = indexAt(event);
+          setRange({ from: at, to: at });
+        }}
+        onPointerMove={(event) => {
+          const to = indexAt(event);
+          setRange((before) => (isDragging && before !== null ? { ...before, to } : { from: to, to }));
+        }}
+        onPointerUp={() => {
+          setDragging(false);
+          if (isDragging && range !== null) choose(range);
+        }}
+        onPointerCancel={() => setDragging(false)}
+        onPointerLeave={() => {
+          if (!isDragging) setRange(null);
+        }}
+      >
+        <svg width="100%" height={height} aria-hidden="true">
+          {range !== null && (
+            <rect
+              x={Math.min(range.from, range.to) * step}
+              width={(Math.abs(range.to - range.from) + 1) * step}
+              height={height}
+              className={css.chosen}
+            />
+          )}
+          {buckets.map((bucket, index) => (
+            <Bar key={bucket.at} bucket={bucket} x={index * step} width={step} most={most} />
+          ))}
+        </svg>
+      </div>
+      <div className={css.axis} aria-hidden="true">
+        <span>{buckets[0] !== undefined && words.format(new Date(buckets[0].at))}</span>
+        <span className={css.shown}>{shown === undefined ? `at most ${most.toLocaleString()} in one bar` : bucketWords(shown, words)}</span>
+        <span>{buckets.length > 0 && words.format(new Date(Date.parse(buckets.at(-1)?.at ?? '') + bucketMs))}</span>
+      </div>
+    </div>
+  );
+}
+
+const minuteWords = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+const hourWords = new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' });
+const dayWords = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
+
+/** Such as `14:05: 12 denied, 40 allowed`. */
+function bucketWords(bucket: Bucket, words: Intl.DateTimeFormat): string {
+  const counts = outcomes
+    .filter((outcome) => bucket.counts[outcome] > 0)
+    .map((outcome) => `${bucket.counts[outcome].toLocaleString()} ${outcomeWords[outcome]}`);
+  return `${words.format(new Date(bucket.at))}: ${counts.length === 0 ? 'no calls' : counts.reverse().join(', ')}`;
+}
+
+interface BarProps {
+  readonly bucket: Bucket;
+  readonly x: number;
+  readonly width: number;
+  readonly most: number;
+}
+
+/** What was denied is at the foot, so that its height can be compared from bar to bar. */
+function Bar({ bucket, x, width, most }: BarProps) {
+  let y = height;
+  return (
+    <>
+      {outcomes.toReversed().map((outcome) => {
+        const count = bucket.counts[outcome];
+        if (count === 0) return null;
+        const tall = Math.max(1.5, (count / most) * (height - 4));
+        y -= tall;
+        const gap = width > 4 ? 1 : 0;
+        return (
+          <rect
+            key={outcome}
+            x={x + gap / 2}
+            y={y}
+            width={Math.max(0.5, width - gap)}
+            height={tall}
+            fill={outcomeColour(outcome)}
+            opacity={outcome === 'allow' ? 0.45 : 1}
+          />
+        );
+      })}
+    </>
+  );
+}
