@@ -109,7 +109,11 @@ declare module './schema.d.ts' {
   interface paths {
     '/{workspace}/admin/stats/decisions': Get<InWorkspace, StatsQuery, Stats>;
     '/{workspace}/admin/stats/spend': Get<InWorkspace, { cursor?: string }, Spend>;
-    '/{workspace}/admin/unknownAgents': Get<InWorkspace, { since?: string; cursor?: string; limit?: number }, { agents: UnknownAgent[]; next?: string }>;
+    '/{workspace}/admin/unknownAgents': Get<
+      InWorkspace,
+      { since?: string; cursor?: string; limit?: number },
+      { agents: UnknownAgent[]; next?: string }
+    >;
     '/{workspace}/admin/effective': Get<InWorkspace, EffectiveQuery, Effective>;
   }
 }

@@ -1,3 +1,263 @@
+// One approval: everything about the call, and the answers. It stands alone, and next to the inbox on a wide screen.
+import { Anchor, Box, Button, Checkbox, Group, Kbd, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { useQueries } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { Link, useNavigate, useParams } from 'react-router';
+import { useSession } from '../app/session.tsx';
+import { Foreign, ForeignFrame, visible } from '../parts/foreign.tsx';
+import { type KeyAction, KeyHints, useKeys } from '../parts/keys.tsx';
+import { Section } from '../parts/section.tsx';
+import { Loaded } from '../parts/states.tsx';
+import { Until } from '../parts/until.tsx';
+import { Chain } from './agent-name.tsx';
+import { type Answer, Answered, Confirm } from './answer.tsx';
+import './approvals.css';
+import { approvalQuery, useApproval, useChanges, usePending } from './live.ts';
+import { answerProblem, approveProblem } from './may-answer.ts';
+import { type Approval, StateWord, type WholeApproval } from './state.tsx';
+import { Asked, Before, Input, Rules } from './whole.tsx';
+
 export function Page() {
-  return null;
+  const { id = '' } = useParams();
+  const go = useNavigate();
+  const pending = usePending();
+  useChanges();
+  const ids = pending.data?.approvals.map((one) => one.id) ?? [];
+  const at = ids.indexOf(id);
+  const to = (other: string | undefined): void => {
+    if (other !== undefined && other !== id) void go(`/approvals/${other}`);
+  };
+  const keys: readonly KeyAction[] = [
+    { key: 'j', what: 'next', run: () => to(ids[at + 1]) },
+    { key: 'k', what: 'previous', run: () => to(at < 0 ? undefined : ids[at - 1]) },
+    { key: 'u', what: 'all approvals', run: () => void go('/approvals') },
+  ];
+  useKeys(keys);
+  return (
+    <Box className="approval-alone">
+      <Group justify="space-between" mb="sm">
+        <Anchor component={Link} to="/approvals" size="sm">
+          All approvals
+        </Anchor>
+        <KeyHints actions={[...keys, ...answerKeys]} />
+      </Group>
+      <One id={id} key={id} isAlone />
+    </Box>
+  );
 }
+
+/** The keys of the answers, as the hints name them. */
+export const answerKeys = [
+  { key: 'a', what: 'approve', run: () => undefined },
+  { key: 'd', what: 'deny', run: () => undefined },
+] as const satisfies readonly KeyAction[];
+
+/** `isAlone`: it is the whole page, and gives the page its title. */
+export function One({ id, isAlone = false }: { readonly id: string; readonly isAlone?: boolean }) {
+  const approval = useApproval(id);
+  const tool = approval.data?.call.tool;
+  useEffect(() => {
+    if (isAlone) document.title = `Approval${tool === undefined ? '' : ` · ${visible(tool).slice(0, 60)}`} · Tollgate`;
+  }, [isAlone, tool]);
+  return (
+    <Loaded query={approval} what="The approval could not be read" height={480}>
+      {(data) => <Shown approval={data} isAlone={isAlone} />}
+    </Loaded>
+  );
+}
+
+function Shown({ approval, isAlone }: { readonly approval: WholeApproval; readonly isAlone: boolean }) {
+  const [isWhole, setWhole] = useState(false);
+  const [together, setTogether] = useState<readonly string[]>([]);
+  return (
+    <Stack gap="md">
+      <Box>
+        <Group gap={8} mb={4}>
+          <StateWord state={approval.state} />
+          {approval.state === 'pending' && (
+            <Text size="sm" c="var(--quiet)">
+              expires in <Until at={approval.expiresAt} ended="no time: it has expired" />
+            </Text>
+          )}
+        </Group>
+        <Title order={isAlone ? 1 : 2} size="h3">
+          An agent wants to call a tool
+        </Title>
+        <Text size="sm" mt={4}>
+          <Chain call={approval.call} /> asks for <Foreign text={approval.call.sub} max={60} />
+        </Text>
+      </Box>
+      <Answered approval={approval} />
+      <ForeignFrame by="The name of the tool">
+        <Text p={8} fw={600} ff="monospace">
+          <Foreign text={approval.call.tool} max={200} />
+        </Text>
+      </ForeignFrame>
+      <Input approval={approval} onWhole={setWhole} />
+      <Rules approval={approval} />
+      <Section title="Who asks">
+        <Asked approval={approval} />
+      </Section>
+      <Others approval={approval} together={together} setTogether={setTogether} />
+      <Before approval={approval} />
+      <Bar approval={approval} isWhole={isWhole} together={together} />
+    </Stack>
+  );
+}
+
+interface OthersProps {
+  readonly approval: WholeApproval;
+  readonly together: readonly string[];
+  readonly setTogether: (ids: readonly string[]) => void;
+}
+
+/** The other calls of the same question. Only one that was shown whole can be answered together with this one. */
+function Others({ approval, together, setTogether }: OthersProps) {
+  const session = useSession();
+  const ids = approval.questionIds.filter((id) => id !== approval.id);
+  const others = useQueries({ queries: ids.slice(0, 100).map((id) => approvalQuery(session, id)) });
+  if (ids.length === 0) return null;
+  return (
+    <Section title={`${ids.length === 1 ? '1 more call' : `${ids.length} more calls`} of the same question`}>
+      <Text size="sm" c="var(--quiet)">
+        The agent made them in the same round, and the same rules ask about them. They can be answered together with this one.
+      </Text>
+      {others.map(({ data, isPending }, at) =>
+        data === undefined ? (
+          isPending && <Skeleton key={ids[at]} height={40} />
+        ) : (
+          <Other
+            key={data.id}
+            approval={data}
+            isChosen={together.includes(data.id)}
+            choose={(isChosen) => setTogether([...together.filter((id) => id !== data.id), ...(isChosen ? [data.id] : [])])}
+          />
+        ),
+      )}
+    </Section>
+  );
+}
+
+interface OtherProps {
+  readonly approval: Approval;
+  readonly isChosen: boolean;
+  readonly choose: (isChosen: boolean) => void;
+}
+
+function Other({ approval, isChosen, choose }: OtherProps) {
+  const [isOpen, setOpen] = useState(false);
+  const [isWhole, setWhole] = useState(false);
+  const isPending = approval.state === 'pending';
+  useEffect(() => {
+    if (isChosen && !isPending) choose(false);
+  }, [isChosen, isPending, choose]);
+  const why =
+    !isOpen || !isWhole
+      ? 'Show its input to the end first.'
+      : approval.hidden.length > 0
+        ? 'It has hidden values: open it by itself.'
+        : null;
+  return (
+    <Stack gap={6} className="approval-other">
+      <Group justify="space-between" gap="xs">
+        <Group gap={8}>
+          <StateWord state={approval.state} />
+          <Text size="sm" ff="monospace">
+            <Foreign text={approval.call.tool} max={60} />
+          </Text>
+        </Group>
+        <Group gap="xs">
+          <Button size="compact-xs" variant="default" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            {isOpen ? 'Hide its input' : 'Show its input'}
+          </Button>
+          <Anchor component={Link} to={`/approvals/${approval.id}`} size="sm">
+            Open it
+          </Anchor>
+        </Group>
+      </Group>
+      {isOpen && <Input approval={approval} onWhole={setWhole} />}
+      {isPending && (
+        <Checkbox
+          size="sm"
+          label="Answer it together with this one"
+          description={why}
+          disabled={why !== null}
+          checked={isChosen}
+          onChange={(event) => choose(event.currentTarget.checked)}
+        />
+      )}
+    </Stack>
+  );
+}
+
+interface BarProps {
+  readonly approval: Approval;
+  readonly isWhole: boolean;
+  readonly together: readonly string[];
+}
+
+/** The answers, always within reach, and why one of them cannot be given. */
+function Bar({ approval, isWhole, together }: BarProps) {
+  const session = useSession();
+  const [answer, setAnswer] = useState<Answer | null>(null);
+  const problem = answerProblem(approval, session);
+  const isPending = approval.state === 'pending';
+  const mayDeny = isPending && problem?.kind !== 'no';
+  const whyNotApprove = isWhole
+    ? approveProblem(approval, session)
+    : 'Show the input to its end first. What was not shown cannot be approved.';
+  const mayApprove = mayDeny && whyNotApprove === null;
+  const isTheirs = approval.call.sub === session.sub || session.role !== 'member';
+  const mayCancel = isTheirs && (isPending || approval.state === 'approved');
+  useKeys([
+    { key: 'a', what: 'approve', run: () => mayApprove && setAnswer('approve') },
+    { key: 'd', what: 'deny', run: () => mayDeny && setAnswer('deny') },
+  ]);
+  const words = problem?.why ?? (isPending ? whyNotApprove : null);
+  return (
+    <Box className="approval-bar">
+      {isPending && words !== null && (
+        <Text size="sm" mb={8} c={problem?.kind === 'perhaps' ? 'var(--outcome-limit)' : 'var(--quiet)'} role="note">
+          {words}
+        </Text>
+      )}
+      <Group gap="sm" wrap="nowrap">
+        {isPending && (
+          <>
+            <Button
+              size="md"
+              color="red"
+              variant="outline"
+              disabled={!mayDeny}
+              onClick={() => setAnswer('deny')}
+              rightSection={<Key name="d" />}
+            >
+              Deny
+            </Button>
+            <Button
+              size="md"
+              disabled={!mayApprove}
+              onClick={() => setAnswer('approve')}
+              rightSection={<Key name="a" />}
+              className="approval-main"
+            >
+              {together.length === 0 ? 'Approve' : `Approve ${together.length + 1} calls`}
+            </Button>
+          </>
+        )}
+        {mayCancel && (
+          <Button size="md" variant="default" ml="auto" px="xs" onClick={() => setAnswer('cancel')}>
+            {isPending ? 'Take back' : 'Take the approval back'}
+          </Button>
+        )}
+      </Group>
+      <Confirm answer={answer} approval={approval} together={together} close={() => setAnswer(null)} />
+    </Box>
+  );
+}
+
+const Key = ({ name }: { readonly name: string }) => (
+  <Kbd size="xs" visibleFrom="sm">
+    {name}
+  </Kbd>
+);

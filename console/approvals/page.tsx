@@ -1,3 +1,51 @@
+// Approvals: what waits for a person, and what became of earlier questions.
+import { Box, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
+import { useEffect } from 'react';
+import { useSearchParams } from 'react-router';
+import { useSession } from '../app/session.tsx';
+import { LiveSign } from '../parts/live-sign.tsx';
+import { Refused } from '../parts/states.tsx';
+import './approvals.css';
+import { History } from './history.tsx';
+import { Inbox } from './inbox.tsx';
+import { useChanges, usePending } from './live.ts';
+
 export function Page() {
-  return null;
+  const { may, role } = useSession();
+  const [asked, setAsked] = useSearchParams();
+  const pending = usePending();
+  const stream = useChanges();
+  const view = asked.get('view') === 'history' ? 'history' : 'waiting';
+  const count = pending.data?.approvals.length ?? 0;
+  useEffect(() => {
+    document.title = `${count > 0 && view === 'waiting' ? `(${count}) ` : ''}Approvals · Tollgate`;
+  }, [count, view]);
+  const { why } = may('admin.approvals');
+  if (why !== null) return <Refused error={new Error(why)} what="You cannot see approvals" />;
+  return (
+    <Stack gap="md">
+      <Group justify="space-between" align="end">
+        <Box>
+          <Title order={1} size="h2">
+            Approvals
+          </Title>
+          <Text size="sm" c="var(--quiet)">
+            {role === 'member' ? 'Calls that you may answer, and calls that are made for you.' : 'Calls that wait for a person.'}
+          </Text>
+        </Box>
+        <Group gap="md">
+          <LiveSign state={stream} />
+          <SegmentedControl
+            value={view}
+            onChange={(wanted) => setAsked(wanted === 'history' ? { view: 'history' } : {})}
+            data={[
+              { value: 'waiting', label: count === 0 ? 'Waiting' : `Waiting ${count}${pending.data?.isCut === true ? '+' : ''}` },
+              { value: 'history', label: 'History' },
+            ]}
+          />
+        </Group>
+      </Group>
+      {view === 'history' ? <History /> : <Inbox pending={pending} />}
+    </Stack>
+  );
 }

@@ -124,7 +124,10 @@ export function odditiesIn(value: unknown): readonly Oddity[] {
   const found: Oddity[] = [];
   const look = (text: string, path: string): void => {
     const mark = markLike.exec(text)?.[0];
-    const what = [...oddIn(text), ...(mark === undefined || ourMark.test(mark) ? [] : ['a text that looks like a mark of Tollgate, and is none'])];
+    const what = [
+      ...oddIn(text),
+      ...(mark === undefined || ourMark.test(mark) ? [] : ['a text that looks like a mark of Tollgate, and is none']),
+    ];
     if (what.length > 0) found.push({ path, what });
   };
   const visit = (one: unknown, path: string): void => {

@@ -1,0 +1,72 @@
+// The agent that calls, by its name. An approval has the id of a registered agent, and the name of any other.
+import { Anchor } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'react-router';
+import { read } from '../api/client.ts';
+import { useSession } from '../app/session.tsx';
+import { Foreign } from '../parts/foreign.tsx';
+import { Tag } from '../parts/tag.tsx';
+import type { Approval } from './state.tsx';
+
+function useAgents() {
+  const { api, may } = useSession();
+  return useQuery({
+    queryKey: ['agents', 'names'],
+    queryFn: async () => (await read(api.GET('/api/v1/agents'))).profiles,
+    enabled: may('agents.read').why === null,
+    staleTime: 60_000,
+  });
+}
+
+interface AgentNameProps {
+  readonly call: Approval['call'];
+  readonly isLink?: boolean;
+}
+
+/** The caller itself. */
+export function AgentName({ call, isLink = true }: AgentNameProps) {
+  const agents = useAgents();
+  const shown = call.agents.at(-1) ?? call.agent;
+  // An agent that is not registered may bear the id of one that is. The type has the name by which it called.
+  const known = agents.data?.find(({ id, name }) => id === shown && call.agentType.endsWith(`::${name}`));
+  if (known === undefined)
+    return (
+      <>
+        <Foreign text={shown} max={60} />
+        {agents.data !== undefined && (
+          <>
+            {' '}
+            <Tag isWarning>not registered</Tag>
+          </>
+        )}
+      </>
+    );
+  const name = <Foreign text={known.name} max={60} />;
+  return isLink ? (
+    <Anchor component={Link} to={`/agents/${known.id}`} inherit underline="hover">
+      {name}
+    </Anchor>
+  ) : (
+    name
+  );
+}
+
+/** The agents from the root to the caller. */
+export function Chain({ call }: { readonly call: Approval['call'] }) {
+  const agents = useAgents();
+  const above = call.agents.slice(0, -1);
+  return (
+    <>
+      {above.map((one, at) => {
+        const name = agents.data?.find(({ id }) => id === one)?.name;
+        return (
+          <span key={at}>
+            <Foreign text={name ?? one} max={60} />
+            <span aria-label="delegates to"> → </span>
+          </span>
+        );
+      })}
+      <AgentName call={call} />
+    </>
+  );
+}

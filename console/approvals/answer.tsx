@@ -1,0 +1,249 @@
+// Approves, denies and takes back, each after a confirmation of its own. The confirmation cannot be given by the key or
+// the tap that opened it: its button works after a moment, and never by a key that is held down.
+import { Alert, Box, Button, Checkbox, Group, Kbd, Modal, Stack, Text, Textarea } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useId, useState, type KeyboardEvent } from 'react';
+import { read } from '../api/client.ts';
+import { useSession } from '../app/session.tsx';
+import { Foreign, ForeignFrame } from '../parts/foreign.tsx';
+import { Refused } from '../parts/states.tsx';
+import { Until } from '../parts/until.tsx';
+import { When } from '../parts/when.tsx';
+import { AgentName } from './agent-name.tsx';
+import { refresh } from './live.ts';
+import { type Approval, StateWord } from './state.tsx';
+
+export type Answer = 'approve' | 'deny' | 'cancel';
+
+interface ConfirmProps {
+  readonly answer: Answer | null;
+  readonly approval: Approval;
+  /** Other calls of the same question, which get the same answer. */
+  readonly together: readonly string[];
+  readonly close: () => void;
+}
+
+const titles: Readonly<Record<Answer, string>> = {
+  approve: 'Approve this call?',
+  deny: 'Deny this call?',
+  cancel: 'Take it back?',
+};
+
+export function Confirm({ answer, approval, together, close }: ConfirmProps) {
+  const isSmall = useMediaQuery('(max-width: 36em)');
+  return (
+    <Modal
+      opened={answer !== null}
+      onClose={close}
+      title={answer === null ? '' : titles[answer]}
+      fullScreen={isSmall ?? false}
+      closeButtonProps={{ 'aria-label': 'Close, and answer nothing' }}
+    >
+      {answer !== null && <Form answer={answer} approval={approval} together={together} close={close} />}
+    </Modal>
+  );
+}
+
+const armedAfterMs = 800;
+
+/** Whether the dialog has been open long enough to be an intention. */
+function useArmed(): boolean {
+  const [isArmed, setArmed] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setArmed(true), armedAfterMs);
+    return () => clearTimeout(timer);
+  }, []);
+  return isArmed;
+}
+
+function Form({ answer, approval, together, close }: ConfirmProps & { readonly answer: Answer }) {
+  const [note, setNote] = useState('');
+  const [isSession, setSession] = useState(false);
+  const isArmed = useArmed();
+  const hasTouch = useMediaQuery('(pointer: coarse)', false, { getInitialValueInEffect: false });
+  const send = useAnswer(answer, approval, close);
+  const isOver = approval.state !== 'pending' && !(answer === 'cancel' && approval.state === 'approved');
+  const go = (): void => {
+    if (isArmed && !isOver && !send.isPending) send.mutate({ note: note.trim(), isSession, together });
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || event.repeat) return;
+    event.preventDefault();
+    go();
+  };
+  if (isOver)
+    return (
+      <Stack>
+        <Answered approval={approval} />
+        <Button variant="default" onClick={close} data-autofocus>
+          Close
+        </Button>
+      </Stack>
+    );
+  return (
+    <Stack onKeyDown={onKeyDown}>
+      <Brief approval={approval} count={1 + (answer === 'cancel' ? 0 : together.length)} />
+      <Effect answer={answer} approval={approval} />
+      {answer !== 'cancel' && (
+        <Textarea
+          label="Note"
+          description="The agent reads it. Leave it empty if there is nothing to say."
+          value={note}
+          onChange={(event) => setNote(event.currentTarget.value)}
+          maxLength={1_000}
+          autosize
+          minRows={2}
+          maxRows={6}
+          {...(hasTouch ? {} : { 'data-autofocus': true })}
+        />
+      )}
+      {answer === 'deny' && (
+        <Checkbox
+          label="Deny for the rest of the session"
+          description="Everything that these rules ask about in this session is denied too, without asking you again."
+          checked={isSession}
+          onChange={(event) => setSession(event.currentTarget.checked)}
+        />
+      )}
+      {send.error !== null && <Refused error={send.error} what="The answer was not accepted" />}
+      <Group justify="space-between" wrap="wrap-reverse">
+        <Button variant="default" size="md" onClick={close}>
+          Not now
+        </Button>
+        <Send answer={answer} isArmed={isArmed} isPending={send.isPending} isSession={isSession} go={go} />
+      </Group>
+    </Stack>
+  );
+}
+
+interface SendProps {
+  readonly answer: Answer;
+  readonly isArmed: boolean;
+  readonly isPending: boolean;
+  readonly isSession: boolean;
+  readonly go: () => void;
+}
+
+function Send({ answer, isArmed, isPending, isSession, go }: SendProps) {
+  const isMac = navigator.platform.startsWith('Mac');
+  const words = { approve: 'Approve', deny: isSession ? 'Deny for the session' : 'Deny', cancel: 'Take it back' }[answer];
+  return (
+    <Button
+      size="md"
+      color={answer === 'approve' ? 'ink' : 'var(--outcome-deny)'}
+      variant={answer === 'approve' ? 'filled' : 'outline'}
+      disabled={!isArmed}
+      loading={isPending}
+      onClick={go}
+      rightSection={
+        <Kbd size="xs" visibleFrom="sm">
+          {isMac ? '⌘' : 'Ctrl'} ⏎
+        </Kbd>
+      }
+    >
+      {words}
+    </Button>
+  );
+}
+
+interface Sent {
+  readonly note: string;
+  readonly isSession: boolean;
+  readonly together: readonly string[];
+}
+
+function useAnswer(answer: Answer, { id }: Approval, close: () => void) {
+  const { api, workspace } = useSession();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: ({ note, isSession, together }: Sent) => {
+      const params = { params: { path: { workspace, id } } };
+      const said = { ...(note === '' ? {} : { note }), ...(together.length === 0 ? {} : { with: [...together] }) };
+      if (answer === 'cancel') return read(api.POST('/{workspace}/admin/approvals/{id}/cancel', params));
+      if (answer === 'approve') return read(api.POST('/{workspace}/admin/approvals/{id}/approve', { ...params, body: said }));
+      const body = { ...said, ...(isSession ? { session: true } : {}) };
+      return read(api.POST('/{workspace}/admin/approvals/{id}/deny', { ...params, body }));
+    },
+    onSuccess: close,
+    // Also after a refusal: someone else may have answered.
+    onSettled: () => refresh(queries),
+  });
+}
+
+/** The call in a few words, so that no one answers another one than they mean. */
+function Brief({ approval: { call, shownText }, count }: { readonly approval: Approval; readonly count: number }) {
+  return (
+    <Stack gap={6}>
+      <ForeignFrame by={`The call of ${count === 1 ? 'the agent' : 'the agent, the first of the question'}`}>
+        <Box p={8}>
+          <Text size="sm" fw={600}>
+            <Foreign text={call.tool} max={80} />
+          </Text>
+          <Text size="sm" ff="monospace">
+            <Foreign text={oneLine(shownText)} max={140} />
+          </Text>
+        </Box>
+      </ForeignFrame>
+      <Text size="sm">
+        For <Foreign text={call.sub} max={60} />, by <AgentName call={call} isLink={false} />
+        {count > 1 && `, and ${count - 1} more of the same question`}
+      </Text>
+    </Stack>
+  );
+}
+
+/** JSON for people in one line. Its texts have no line feeds, because JSON escapes them. */
+export const oneLine = (shownText: string): string => shownText.slice(0, 2_000).replaceAll(/\n\s*/g, ' ');
+
+function Effect({ answer, approval }: { readonly answer: Answer; readonly approval: Approval }) {
+  if (answer === 'deny')
+    return (
+      <Text size="sm">
+        The agent is told that a person denied it. The same call gets the same answer for a while, and may ask again later.
+      </Text>
+    );
+  if (answer === 'cancel')
+    return (
+      <Text size="sm">The question ends without an answer. The agent may make the same call again, and a person is asked again then.</Text>
+    );
+  const more = approval.need - approval.approvals.length - 1;
+  return (
+    <Text size="sm">
+      {more > 0
+        ? `${more === 1 ? '1 more person' : `${more} more persons`} must approve after you. `
+        : `The call may be made ${approval.uses === 1 ? 'once' : `${approval.uses} times`}. `}
+      Everything is decided again when it is made: a freeze, a limit or a stricter rule still denies it. The question expires in{' '}
+      <Until at={approval.expiresAt} ended="no time: it has expired" />.
+    </Text>
+  );
+}
+
+/** Says that the question has an answer, which may be that of someone else. */
+export function Answered({ approval }: { readonly approval: Approval }) {
+  const { uid } = useSession();
+  const id = useId();
+  if (approval.state === 'pending') return null;
+  const by = approval.by === null ? '' : approval.by === uid ? ' by you' : ` by ${approval.by}`;
+  return (
+    <Alert color="gray" variant="light" role="status" aria-labelledby={id}>
+      <Group gap={8} id={id}>
+        <StateWord state={approval.state} />
+        <Text size="sm">
+          {by === '' ? 'No answer is needed any more.' : `It was answered${by}. No other answer counts.`}
+          {approval.answeredAt !== null && (
+            <>
+              {' '}
+              <When at={approval.answeredAt} />
+            </>
+          )}
+        </Text>
+      </Group>
+      {approval.note !== null && (
+        <Text size="sm" mt={4}>
+          With the note <Foreign text={approval.note} max={1_000} />
+        </Text>
+      )}
+    </Alert>
+  );
+}
