@@ -6,13 +6,17 @@ import { agent, key, keyText, member, settings } from '../../../support/snapshot
 
 type Cost = Readonly<Record<string, unknown>>;
 
-async function start(maxBudgetCents: number, more: Parameters<typeof createTestSidecar>[0] = {}) {
+async function start(
+  maxBudgetCents: number,
+  more: Parameters<typeof createTestSidecar>[0] = {},
+  server: Parameters<typeof createTestServer>[1] = {},
+) {
   const agents = [
     agent({ maxBudgetCents, canDelegate: true, maxDurationMs: 86_400_000 }),
     agent({ id: 'agent2', name: 'helper', maxBudgetCents: 50, delegatable: true }),
   ];
   const sidecar = await createTestSidecar({ world: { agents, ...more.world } });
-  const { app } = createTestServer(sidecar);
+  const { app } = createTestServer(sidecar, server);
   const post = async (path: string, payload: object | string, headers: Readonly<Record<string, string>> = {}) => {
     const answer = await app.inject({
       method: 'POST',
@@ -122,7 +126,7 @@ test('another user is a question of the scope', async () => {
   expect(await reserve({ impersonate_uid: 'bob' })).toMatchObject({ decision: 'deny' });
 });
 
-test.each([
+const malformed = [
   ['no JSON', '{'],
   ['no object', '[]'],
   ['an unknown action', { action: 'take' }],
@@ -137,13 +141,31 @@ test.each([
   ['negative least cents', { least_cents: -1 }],
   ['no session', { session_id: undefined }],
   ['an empty session', { session_id: '' }],
-] as const)('%s: 200, deny, call_malformed', async (_, body) => {
+] as const;
+
+test.each(malformed)('%s: 200, deny, call_malformed', async (_, body) => {
   const { post, ask } = await start(100);
   const answer = typeof body === 'string' ? await post('/govern/cost', body) : await ask(body);
   expect(answer).toMatchObject({
     status: 200,
     body: { decision: 'deny', kind: 'terminal', reason: expect.stringMatching(/^call_malformed: /) },
   });
+});
+
+test.each(malformed)('%s: 400 with an error where TOLLGATE_HOOK_STATUS is http', async (_, body) => {
+  const { post, ask } = await start(100, {}, { hookStatus: 'http' });
+  const answer = typeof body === 'string' ? await post('/govern/cost', body) : await ask(body);
+  expect(answer).toMatchObject({
+    status: 400,
+    body: { decision: 'deny', kind: 'terminal', reason: `call_malformed: ${String(answer.body['error'])}` },
+  });
+});
+
+test('where TOLLGATE_HOOK_STATUS is http, a body that is too large is 413, and a cost that does not fit is 200', async () => {
+  const { ask } = await start(100, {}, { hookStatus: 'http' });
+  expect(await ask({ filler: 'x'.repeat(bounds.bodyBytes) })).toMatchObject({ status: 413, body: { decision: 'deny' } });
+  expect(await ask({ cents: 101 })).toMatchObject({ status: 200, body: { decision: 'deny', stopped: 'max_budget' } });
+  expect(await ask({ cents: 100 })).toMatchObject({ status: 200, body: { decision: 'allow' } });
 });
 
 test('a body that is too large is denied, and a wrong key is 401 with a decision', async () => {
