@@ -13,6 +13,7 @@ import { removeUnusedCounters } from '../quota/operations/remove-unused-counters
 import { type CrowdedKeys, removeExcessCounters } from '../quota/operations/remove-excess-counters.ts';
 import { removeOldRuns } from '../runs/operations/liveness/remove-old-runs.ts';
 import { removeOldSidecars } from '../sidecars/operations/remove-old-sidecars.ts';
+import { catchUpCounts } from '../statistics/operations/catch-up.ts';
 import type { Undo } from '../base/undo.ts';
 
 const hourMs = 3_600_000;
@@ -46,7 +47,8 @@ export async function startChores(deps: ChoreDeps, retentionDays: number, undo: 
   };
   await maintainPartitions(deps, retentionDays, isExporting);
   const messages: Chore = [() => deps.approvals.deliveries.startIfNeeded(), 'messages about approvals are not sent'];
-  await inTurn([oldRuns, sealed, messages]);
+  const uncounted: Chore = [() => catchUpCounts(deps), 'entries that an earlier version stored were not counted'];
+  await inTurn([oldRuns, sealed, messages, uncounted]);
   every(hourMs, [
     oldRuns,
     [() => maintainPartitions(deps, retentionDays, isExporting), 'partitions of the audit log were not created or removed'],
@@ -60,6 +62,7 @@ export async function startChores(deps: ChoreDeps, retentionDays: number, undo: 
   every(minuteMs, [
     [() => makeDueCheckpoints(deps), 'checkpoints were not made'],
     [() => updateStatistics(deps), 'statistics of the audit log were not updated'],
+    uncounted,
     [() => expireDue(deps), 'approvals whose time is over were not ended'],
     messages,
     [() => removeExcessCounters(deps), 'counters beyond the share of a key were not removed'],

@@ -11,6 +11,7 @@ import { findUnexportedGap, hasUnexported, isExportLeased } from '../store/audit
 import {
   analyseDays,
   daysBetween,
+  dropCountsLeft,
   dropDay,
   ensureDays,
   listDaysBefore,
@@ -85,6 +86,7 @@ async function dropDays(pool: OperationDeps['pool'], oldest: Date, now: Date, re
   await inTransaction(pool, (client) => advanceKeptAfter(client, oldest, startOfDay(oldest)), 'patient');
   const dropped: string[] = [];
   for (const day of days) if (await retireAndDrop(pool, day)) dropped.push(day);
+  await inTransaction(pool, dropCountsLeft);
   await inTransaction(pool, (client) => deleteBeforeKept(client, oldest), 'patient');
   const spoolsFrom = new Date(now.getTime() - Math.max(retentionDays, spoolDaysMin) * dayMs);
   await inTransaction(pool, (client) => deleteSpoolsBefore(client, spoolsFrom), 'patient');

@@ -17,6 +17,8 @@ export interface StoredEntry {
   readonly sessionId: string;
   /** JSON text of an object, without NUL and unpaired surrogates. */
   readonly rest: string;
+  /** The parsed fields of the entry. Those that are not in `rest` are not necessarily valid here. */
+  readonly fields: Readonly<Record<string, unknown>>;
   /** The digest of the whole entry, in the form in which answers show the entry. */
   readonly digest: string;
 }
@@ -135,7 +137,7 @@ function soundEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, ar
   ]);
   const written = writeTwice(value, { stated, apart }, depthMax);
   if (written === null || !fitsEntry(written.kept)) return null;
-  return { ts, tool, decision, agentName, sub, sessionId, rest: written.kept, digest: digestOf(ingest, written.all) };
+  return { ts, tool, decision, agentName, sub, sessionId, rest: written.kept, fields: value, digest: digestOf(ingest, written.all) };
 }
 
 function repairedEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, arrival: Arrival): StoredEntry {
@@ -165,7 +167,7 @@ function repairedEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord,
   }
   const rest = restOf(fields, mended, { recordedBy, deliveredBy });
   const shown = { ...Object(JSON.parse(rest)), ...taken, id, receivedAt };
-  return { ...taken, rest, digest: digestOf(ingest, canonicalOf(shown) ?? '') };
+  return { ...taken, rest, fields: shown, digest: digestOf(ingest, canonicalOf(shown) ?? '') };
 }
 
 /** Returns the entry's own fields. If the record is not an entry, returns what could be read of it. */

@@ -1,6 +1,7 @@
-// Manages the day partitions of `audit_entry` (UTC). A periodic job creates them in advance. If a batch contains
-// entries that are older than all partitions, their partitions are created immediately. A partition is dropped as a
-// whole when its day is out of retention. Safe when two replicas do it at the same time.
+// Manages the day partitions of `audit_entry` and of the tables that count its entries (UTC). A periodic job creates
+// them in advance. If a batch contains entries that are older than all partitions, their partitions are created
+// immediately. A day is dropped as a whole, with its counts, when it is out of retention. Safe when two replicas do it
+// at the same time, and when a replica of the version that did not count does it.
 import type pg from 'pg';
 import { patientQuery, type Queryable } from '../../database/transaction.ts';
 
@@ -20,6 +21,10 @@ export const startOfDay = (instant: Date): Date => startOf(dayOf(instant));
 export const startOf = (day: string): Date => new Date(`${day.slice(0, 4)}-${day.slice(4, 6)}-${day.slice(6, 8)}T00:00:00Z`);
 const nameOf = (day: string): string => `audit_entry_${day}`;
 
+/** The tables that count entries. A partition of them exists only while the log has one of the same day. */
+const countTables = ['decision_count', 'finding_count'] as const;
+const countNamesOf = (day: string): readonly string[] => countTables.map((table) => `${table}_${day}`);
+
 /** Returns all days from the day of `from` to the day of `to`, both inclusive. */
 export function daysBetween(from: Date, to: Date): readonly string[] {
   const days: string[] = [];
@@ -32,34 +37,55 @@ export async function ensureDays(client: pg.PoolClient, days: readonly string[])
   await makeDays(client, await missingDays(client, days));
 }
 
-/** Creates the partitions of days that had none at the last check. */
+/** Creates the partitions of days that lacked one at the last check. */
 export async function makeDays(client: pg.PoolClient, days: readonly string[]): Promise<void> {
   if (days.length === 0) return;
   await client.query(patientQuery('select pg_advisory_xact_lock($1)', [partitionLock]));
   // Another replica may have created these partitions while this transaction waited for the lock.
-  for (const day of await missingDays(client, days)) await createPartition(client, day);
+  for (const day of await missingDays(client, days)) await createDay(client, day);
 }
 
 /**
- * SQL: the days of a text[] parameter that have no partition. It uses pg_class, because `to_regclass` answers from a
+ * SQL: the days of a text[] parameter that lack a partition. It uses pg_class, because `to_regclass` answers from a
  * cache that can lack recent commits of others.
  */
 export const selectMissing = (parameter: string): string =>
-  `select day from unnest(${parameter}::text[]) as day
-   where not exists (select from pg_class where relname = '${nameOf('')}' || day and pg_table_is_visible(oid)) order by day`;
+  `select day from unnest(${parameter}::text[]) as day where ${1 + countTables.length} > (
+     select count(*) from pg_class where pg_table_is_visible(oid)
+       and relname = any(array[${[nameOf(''), ...countNamesOf('')].map((name) => `'${name}' || day`).join(', ')}]::name[])) order by day`;
 
 async function missingDays(client: pg.PoolClient, days: readonly string[]): Promise<readonly string[]> {
   const { rows } = await client.query<{ day: string }>(selectMissing('$1'), [days]);
   return rows.map(({ day }) => day);
 }
 
+/**
+ * Creates the partitions that a day lacks. A replica of the version that did not count may have created the day without
+ * its counts, or dropped it and left its counts.
+ */
+async function createDay(client: pg.PoolClient, day: string): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    'select relname as name from pg_class where relname = any($1::name[]) and pg_table_is_visible(oid)',
+    [[nameOf(day), ...countNamesOf(day)]],
+  );
+  const found = new Set(rows.map(({ name }) => name));
+  if (!found.has(nameOf(day))) {
+    const left = countNamesOf(day).filter((name) => found.delete(name));
+    if (left.length > 0) await client.query(`drop table ${left.join(', ')}`);
+    await createPartition(client, 'audit_entry', day);
+  }
+  for (const table of countTables) if (!found.has(`${table}_${day}`)) await createPartition(client, table, day);
+}
+
 /** The partition is attached after it is created, because `partition of` would lock the whole table for all readers. */
-async function createPartition(client: pg.PoolClient, day: string): Promise<void> {
+async function createPartition(client: pg.PoolClient, table: string, day: string): Promise<void> {
   const from = startOf(day);
   const to = new Date(from.getTime() + dayMs);
-  await client.query(`create table ${nameOf(day)} (like audit_entry including defaults)`);
+  // Rows of counts are updated often. With free space in its page, an update needs no new entry in the index.
+  const fill = table === 'audit_entry' ? '' : ' with (fillfactor = 70)';
+  await client.query(`create table ${table}_${day} (like ${table} including defaults)${fill}`);
   await client.query(
-    `alter table audit_entry attach partition ${nameOf(day)} for values from ('${from.toISOString()}') to ('${to.toISOString()}')`,
+    `alter table ${table} attach partition ${table}_${day} for values from ('${from.toISOString()}') to ('${to.toISOString()}')`,
   );
 }
 
@@ -78,7 +104,8 @@ const selectDays = `select right(relname, 8) as day, relname, oid, reltuples
  */
 export async function lockDropping(client: pg.PoolClient, day: string): Promise<boolean> {
   await client.query('select pg_advisory_xact_lock($1)', [dropLock]);
-  return (await missingDays(client, [day])).length === 0;
+  const { rowCount } = await client.query(`select from (${selectDays}) days where day = $1`, [day]);
+  return rowCount === 1;
 }
 
 /** Like `lockDropping`, and also locks the whole log for all readers and writers. */
@@ -89,8 +116,26 @@ export async function lockDay(client: pg.PoolClient, day: string): Promise<boole
   return true;
 }
 
+/** Drops the entries of a day and what was counted from them. This transaction must have locked the day. */
 export async function dropDay(client: pg.PoolClient, day: string): Promise<void> {
   await client.query(`drop table ${nameOf(day)}`);
+  await client.query(`drop table if exists ${countNamesOf(day).join(', ')}`);
+}
+
+/** Drops the counts of days that a replica of the version that did not count has dropped from the log. */
+export async function dropCountsLeft(client: pg.PoolClient): Promise<void> {
+  const tables = countTables.map((table) => `'${table}'::regclass`).join(', ');
+  const { rows } = await client.query<{ name: string }>(
+    `select relname as name from pg_class where oid in (select inhrelid from pg_inherits where inhparent in (${tables}))
+       and right(relname, 8) not in (select day from (${selectDays}) days)`,
+  );
+  if (rows.length === 0) return;
+  await client.query('select pg_advisory_xact_lock($1)', [partitionLock]);
+  for (const { name } of rows) {
+    // Another replica may have created the day again while this transaction waited for the lock.
+    const { rowCount } = await client.query(`select from (${selectDays}) days where day = $1`, [name.slice(-8)]);
+    if (rowCount === 0) await client.query(`drop table if exists ${name}`);
+  }
 }
 
 /**

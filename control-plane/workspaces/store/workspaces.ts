@@ -85,8 +85,10 @@ export async function deleteWorkspace(db: Queryable, slug: string): Promise<bool
     patientQuery('delete from workspace where slug = $1 returning id, revision', [slug], deleteTimeoutMs),
   );
   if (rows[0] === undefined) return false;
-  // Audit entries have no foreign key to the workspace, for performance. Therefore they are deleted here.
-  await db.query(patientQuery('delete from audit_entry where workspace_id = $1', [rows[0].id], deleteTimeoutMs));
+  // Audit entries and their counts have no foreign key to the workspace, for performance. Therefore they are deleted
+  // here, in the order in which the ingest locks the tables.
+  for (const table of ['audit_entry', 'decision_count', 'finding_count'])
+    await db.query(patientQuery(`delete from ${table} where workspace_id = $1`, [rows[0].id], deleteTimeoutMs));
   // This statement comes last, so that it locks the row for a short time only.
   await db.query('update deployment set removed_revision = greatest(removed_revision, $1)', [rows[0].revision]);
   return true;

@@ -1,0 +1,55 @@
+// Compares the counts of the statistics with the stored entries. It counts the entries by another query than the control
+// plane does.
+
+/** Of an entry that is counted as a decision. */
+const decisionOf = `decision, coalesce(entry ->> 'transform', '') = 'redact' and jsonb_array_length(coalesce(entry -> 'findings', '[]')) > 0 as redacted,
+  coalesce(entry ->> 'code', '') as code, tool, agent_name`;
+const decided = 'decision, redacted, code, tool, agent_name';
+
+const spans = [
+  { slots: 60, row: 'hour', slot: 'minute' },
+  { slots: 24, row: 'day', slot: 'hour' },
+] as const;
+
+/** SQL: the differences between two queries with the same columns, each with the query that has the row. */
+const different = (what: string, counted: string, stored: string): string =>
+  `select '${what}: only counted' as what, one::text as row from (${counted} except ${stored}) one
+   union all select '${what}: only stored', one::text from (${stored} except ${counted}) one`;
+
+const slotsOf = (table: string, columns: string, { slots, slot }: (typeof spans)[number]): string =>
+  `select workspace_id, at + (place - 1) * interval '1 ${slot}', ${columns}, n::numeric
+   from ${table}, unnest(counts) with ordinality as slot (n, place) where slots = ${slots} and n > 0`;
+
+const rowsOf = (table: string, columns: string, { slots }: (typeof spans)[number]): string =>
+  `select workspace_id, at, ${columns}, total::numeric, first_at, last_at from ${table} where slots = ${slots}`;
+
+const queries = spans.flatMap((span) => {
+  const decisions = `(select workspace_id, ts, ${decisionOf} from audit_entry where entry ->> 'hookEvent' = 'PreToolUse') call`;
+  const findings = `(select workspace_id, ts, found ->> 'kind' as kind, (found ->> 'count')::numeric as n
+    from audit_entry, jsonb_array_elements(coalesce(entry -> 'findings', '[]')) found where entry ->> 'transform' = 'redact') finding`;
+  const of = (table: string, columns: string, from: string, sum: string): readonly string[] => [
+    different(
+      `${table} by ${span.slot}`,
+      slotsOf(table, columns, span),
+      `select workspace_id, date_trunc('${span.slot}', ts, 'UTC'), ${columns}, ${sum}::numeric from ${from} group by workspace_id, 2, ${columns}`,
+    ),
+    different(
+      `${table} of the ${span.row}`,
+      rowsOf(table, columns, span),
+      `select workspace_id, date_trunc('${span.row}', ts, 'UTC'), ${columns}, ${sum}::numeric, min(ts), max(ts) from ${from}
+       group by workspace_id, 2, ${columns}`,
+    ),
+  ];
+  return [...of('decision_count', decided, decisions, 'count(*)'), ...of('finding_count', 'kind', findings, 'sum(n)')];
+});
+
+interface Difference {
+  readonly what: string;
+  readonly row: string;
+}
+
+/** Returns where counts and entries differ, at one moment. All findings of the entries must be valid. */
+export async function miscounted(query: (text: string) => Promise<readonly Difference[]>): Promise<readonly string[]> {
+  const rows = await query(`${queries.join(' union all ')} limit 20`);
+  return rows.map(({ what, row }) => `${what}: ${row}`);
+}
