@@ -31,7 +31,8 @@ export function problemsOf({ connected, held, lag, lastNack, lacks, status }: Si
       words: `refused a policy: ${lastNack.code}`,
       meaning: `It kept the policy from before. It says: ${lastNack.message}`,
     });
-  if (lag !== null && lag.revisions > 0)
+  // One that is not connected is behind for that reason.
+  if (connected && lag !== null && lag.revisions > 0)
     problems.push({
       words: `${many(lag.revisions, 'revision')} behind for ${seconds(lag.seconds)}`,
       meaning: 'It still decides by an earlier policy.',

@@ -149,7 +149,7 @@ export function State({ sidecar }: { readonly sidecar: Sidecar }) {
   const problems = problemsOf(sidecar);
   if (problems.length === 0)
     return (
-      <Badge variant="light" color="green">
+      <Badge variant="light" color="green" tt="none">
         ✓ in order
       </Badge>
     );

@@ -19,7 +19,10 @@ export const envoyPath = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '
 // It is only on root's PATH.
 export const nginxPath = '/usr/sbin/nginx';
 
+export const chromiumPath = '/usr/bin/chromium';
+
 export const programs = {
+  chromium: { package: 'chromium', path: chromiumPath },
   envoy: { script: 'test/support/install-envoy', path: envoyPath },
   fish: { package: 'fish' },
   nginx: { package: 'nginx-light', path: nginxPath },

@@ -1,0 +1,197 @@
+// The boxes of the overview: each answers one question and leads to the page that answers it whole.
+import { Group, Stack, Table, Text } from '@mantine/core';
+import { useQueries, useQuery } from '@tanstack/react-query';
+import { Link } from 'react-router';
+import { read } from '../api/client.ts';
+import { fetchStats } from '../api/stats.ts';
+import { useSession } from '../app/session.tsx';
+import { Card } from '../parts/card.tsx';
+import { Foreign } from '../parts/foreign.tsx';
+import { Loaded } from '../parts/states.tsx';
+import { fromNow } from '../parts/when.tsx';
+
+const refreshMs = 10_000;
+const top = 5;
+
+const quiet = (text: string) => (
+  <Text size="sm" c="var(--quiet)">
+    {text}
+  </Text>
+);
+
+/** The tools that are denied most, each with its most frequent reason. */
+export function Denied({ since }: { readonly since: string }) {
+  const { api, workspace } = useSession();
+  const tools = useQuery({
+    queryKey: ['overview', 'denied', since.slice(0, 13)],
+    queryFn: () => fetchStats(api, workspace, { by: 'tool', decision: 'deny', since, top }),
+    refetchInterval: refreshMs,
+  });
+  const groups = tools.data?.groups ?? [];
+  const reasons = useQueries({
+    queries: groups.map(({ value: tool }) => ({
+      queryKey: ['overview', 'reasons', tool, since.slice(0, 13)],
+      queryFn: () => fetchStats(api, workspace, { by: 'reason', decision: 'deny', tool, since, top: 1 }),
+    })),
+  });
+  return (
+    <Card title="Most denied tools" more={<Link to={`/audit?${new URLSearchParams({ decision: 'deny', since }).toString()}`}>All</Link>}>
+      <Loaded query={tools} what="Denials could not be counted">
+        {() =>
+          groups.length === 0 ? (
+            quiet('No call was denied in this range.')
+          ) : (
+            <Table withRowBorders={false} verticalSpacing={4}>
+              <Table.Tbody>
+                {groups.map(({ value: tool, total }, index) => (
+                  <Table.Tr key={tool}>
+                    <Table.Td pl={0}>
+                      <Link to={`/audit?${new URLSearchParams({ tool, decision: 'deny', since }).toString()}`}>
+                        <Foreign text={tool} max={60} />
+                      </Link>
+                      <Text size="xs" c="var(--quiet)">
+                        {reasons[index]?.data?.groups[0]?.value ?? ' '}
+                      </Text>
+                    </Table.Td>
+                    <Table.Td ta="right" pr={0}>
+                      {total.toLocaleString()}
+                    </Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}
+
+const activeMs = 15 * 60_000;
+
+export function Active() {
+  const { api, workspace } = useSession();
+  const agents = useQuery({
+    queryKey: ['overview', 'active'],
+    queryFn: () => fetchStats(api, workspace, { by: 'agent', since: new Date(Date.now() - activeMs).toISOString(), top }),
+    refetchInterval: refreshMs,
+  });
+  return (
+    <Card title="Active agents" more={<Link to="/agents">All</Link>}>
+      <Loaded query={agents} what="Agents could not be counted">
+        {({ groups, rest }) => (
+          <>
+            {groups.length === 0 && quiet('No agent has called a tool in the last 15 minutes.')}
+            {groups.map(({ value: agent, total, lastAt }) => (
+              <Group key={agent} justify="space-between" wrap="nowrap">
+                <Text size="sm" component="div">
+                  {agent === '' ? 'without a name' : <Foreign text={agent} max={60} />}
+                </Text>
+                <Text size="sm" c="var(--quiet)" flex="none">
+                  {total.toLocaleString()} calls, {fromNow(lastAt)}
+                </Text>
+              </Group>
+            ))}
+            {rest.values > 0 && quiet(`and ${rest.values.toLocaleString()} more`)}
+          </>
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+export function Pending() {
+  const { api, workspace, may } = useSession();
+  const { why } = may('admin.approvals');
+  const pending = useQuery({
+    queryKey: ['overview', 'pending'],
+    queryFn: () =>
+      read(api.GET('/{workspace}/admin/approvals', { params: { path: { workspace }, query: { state: 'pending', limit: 5 } } })),
+    refetchInterval: refreshMs,
+    enabled: why === null,
+  });
+  return (
+    <Card title="Waiting for a person" more={<Link to="/approvals">Inbox</Link>}>
+      {why !== null ? (
+        quiet(why)
+      ) : (
+        <Loaded query={pending} what="Approvals could not be read">
+          {({ approvals, next }) => (
+            <>
+              {approvals.length === 0 && quiet('No call waits for an approval.')}
+              {approvals.map(({ id, call, expiresAt }) => (
+                <Group key={id} justify="space-between" wrap="nowrap">
+                  <Link to={`/approvals/${id}`}>
+                    <Foreign text={call.tool} max={60} />
+                  </Link>
+                  <Text size="sm" c="var(--quiet)" flex="none">
+                    expires {fromNow(expiresAt)}
+                  </Text>
+                </Group>
+              ))}
+              {next !== undefined && quiet('and more')}
+            </>
+          )}
+        </Loaded>
+      )}
+    </Card>
+  );
+}
+
+const money = (cents: number): string => (cents / 100).toLocaleString(undefined, { style: 'currency', currency: 'USD' });
+
+export function Spend() {
+  const { api, workspace } = useSession();
+  const spend = useQuery({
+    queryKey: ['overview', 'spend'],
+    queryFn: () => read(api.GET('/{workspace}/admin/stats/spend', { params: { path: { workspace } } })),
+    refetchInterval: refreshMs,
+  });
+  return (
+    <Card title="Spent by runs today">
+      <Loaded query={spend} what="Spending could not be read">
+        {({ users, capCents }) => (
+          <Stack gap={4}>
+            {users.length === 0 && quiet('No run has spent anything today (UTC).')}
+            {users.slice(0, top).map(({ sub, cents }) => (
+              <Group key={sub} justify="space-between" wrap="nowrap">
+                <Text size="sm" component="div">
+                  <Foreign text={sub} max={60} />
+                </Text>
+                <Text size="sm" flex="none" {...(cents > capCents * 0.8 ? { c: 'var(--outcome-limit)' } : {})}>
+                  {money(cents)} of {money(capCents)}
+                </Text>
+              </Group>
+            ))}
+          </Stack>
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+export function Redactions({ since }: { readonly since: string }) {
+  const { api, workspace } = useSession();
+  const kinds = useQuery({
+    queryKey: ['overview', 'redactions', since.slice(0, 13)],
+    queryFn: () => read(api.GET('/{workspace}/admin/stats/redactions', { params: { path: { workspace }, query: { since, top } } })),
+    refetchInterval: refreshMs,
+  });
+  return (
+    <Card title="Redacted values">
+      <Loaded query={kinds} what="Redactions could not be counted">
+        {({ groups }) => (
+          <>
+            {groups.length === 0 && quiet('No value was redacted in this range.')}
+            {groups.map(({ value: kind, total }) => (
+              <Group key={kind} justify="space-between">
+                <Text size="sm">{kind}</Text>
+                <Text size="sm">{total.toLocaleString()}</Text>
+              </Group>
+            ))}
+          </>
+        )}
+      </Loaded>
+    </Card>
+  );
+}
