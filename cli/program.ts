@@ -19,6 +19,7 @@ import { addRunCommand } from './commands/run.ts';
 import { addRunCommands } from './commands/runs.ts';
 import { addSidecarCommands } from './commands/sidecars.ts';
 import { addSimulateCommand } from './commands/simulate.ts';
+import { addStatsCommands } from './commands/stats.ts';
 import { addStateCommands } from './commands/workspace-state.ts';
 import { addWorkspaceCommands } from './commands/workspace.ts';
 import { createBaseProgram, runProgram } from './run-program.ts';
@@ -66,6 +67,7 @@ export function createProgram(cli: Cli): Command {
   addApprovalCommands(program, cli);
   addChannelCommands(program, cli);
   addAuditCommands(program, cli);
+  addStatsCommands(program, cli);
   addSidecarCommands(program, cli);
   addCaCommand(program, cli);
   addStateCommands(program, cli);

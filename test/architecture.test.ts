@@ -134,6 +134,7 @@ const nouns = [
   'quota',
   'runs',
   'sidecars',
+  'statistics',
   'tool-servers',
   'workspaces',
 ];
@@ -146,7 +147,7 @@ const pureFolders = [
   'sidecar/engine/redact',
   'sidecar/upstream/wire',
   'control-plane/policies/evaluate',
-  ...['access', 'agents', 'approvals', 'audit', 'channels', 'policies', 'quota', 'runs', 'sidecars', 'tool-servers'].map(
+  ...['access', 'agents', 'approvals', 'audit', 'channels', 'policies', 'quota', 'runs', 'sidecars', 'statistics', 'tool-servers'].map(
     (noun) => `control-plane/${noun}/rules`,
   ),
   'proto/chain',

@@ -33,6 +33,7 @@ import { addSignInRoutes } from '../access/routes/sign-in.ts';
 import { addPolicySetRoutes } from '../policies/routes/policy-sets.ts';
 import { addToolServerRoutes } from '../tool-servers/routes.ts';
 import { addSimulateRoute } from '../policies/routes/simulate.ts';
+import { addStatisticsRoutes } from '../statistics/routes.ts';
 import { addUsageRoute } from '../audit/routes/usage.ts';
 import { addWorkspaceRoutes } from '../workspaces/routes.ts';
 
@@ -108,6 +109,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     addRedactionRoute(api, deps);
     addSimulateRoute(api, streaming);
     addUsageRoute(api, deps);
+    addStatisticsRoutes(api, deps);
     addAuditRoutes(api, streaming);
     addCallRoute(api, deps);
     addApprovalRoutes(api, streaming);

@@ -1,10 +1,17 @@
 // Compares the counts of the statistics with the stored entries. It counts the entries by another query than the control
 // plane does.
 
-/** Of an entry that is counted as a decision. */
-const decisionOf = `decision, coalesce(entry ->> 'transform', '') = 'redact' and jsonb_array_length(coalesce(entry -> 'findings', '[]')) > 0 as redacted,
-  coalesce(entry ->> 'code', '') as code, tool, agent_name`;
-const decided = 'decision, redacted, code, tool, agent_name';
+/** Each table is read once, and at one moment. */
+const tables = `call as materialized (
+    select workspace_id, ts, decision,
+      coalesce(entry ->> 'transform', '') = 'redact' and jsonb_array_length(coalesce(entry -> 'findings', '[]')) > 0 as redacted,
+      coalesce(entry ->> 'code', '') as code, tool, agent_name
+    from audit_entry where entry ->> 'hookEvent' = 'PreToolUse'),
+  finding as materialized (
+    select workspace_id, ts, found ->> 'kind' as kind, (found ->> 'count')::numeric as n
+    from audit_entry, jsonb_array_elements(coalesce(entry -> 'findings', '[]')) found where entry ->> 'transform' = 'redact'),
+  counted_call as materialized (select * from decision_count),
+  counted_finding as materialized (select * from finding_count)`;
 
 const spans = [
   { slots: 60, row: 'hour', slot: 'minute' },
@@ -24,23 +31,20 @@ const rowsOf = (table: string, columns: string, { slots }: (typeof spans)[number
   `select workspace_id, at, ${columns}, total::numeric, first_at, last_at from ${table} where slots = ${slots}`;
 
 const queries = spans.flatMap((span) => {
-  const decisions = `(select workspace_id, ts, ${decisionOf} from audit_entry where entry ->> 'hookEvent' = 'PreToolUse') call`;
-  const findings = `(select workspace_id, ts, found ->> 'kind' as kind, (found ->> 'count')::numeric as n
-    from audit_entry, jsonb_array_elements(coalesce(entry -> 'findings', '[]')) found where entry ->> 'transform' = 'redact') finding`;
-  const of = (table: string, columns: string, from: string, sum: string): readonly string[] => [
+  const of = (what: string, columns: string, sum: string): readonly string[] => [
     different(
-      `${table} by ${span.slot}`,
-      slotsOf(table, columns, span),
-      `select workspace_id, date_trunc('${span.slot}', ts, 'UTC'), ${columns}, ${sum}::numeric from ${from} group by workspace_id, 2, ${columns}`,
+      `${what} by ${span.slot}`,
+      slotsOf(`counted_${what}`, columns, span),
+      `select workspace_id, date_trunc('${span.slot}', ts, 'UTC'), ${columns}, ${sum}::numeric from ${what} group by workspace_id, 2, ${columns}`,
     ),
     different(
-      `${table} of the ${span.row}`,
-      rowsOf(table, columns, span),
-      `select workspace_id, date_trunc('${span.row}', ts, 'UTC'), ${columns}, ${sum}::numeric, min(ts), max(ts) from ${from}
+      `${what} of the ${span.row}`,
+      rowsOf(`counted_${what}`, columns, span),
+      `select workspace_id, date_trunc('${span.row}', ts, 'UTC'), ${columns}, ${sum}::numeric, min(ts), max(ts) from ${what}
        group by workspace_id, 2, ${columns}`,
     ),
   ];
-  return [...of('decision_count', decided, decisions, 'count(*)'), ...of('finding_count', 'kind', findings, 'sum(n)')];
+  return [...of('call', 'decision, redacted, code, tool, agent_name', 'count(*)'), ...of('finding', 'kind', 'sum(n)')];
 });
 
 interface Difference {
@@ -50,6 +54,6 @@ interface Difference {
 
 /** Returns where counts and entries differ, at one moment. All findings of the entries must be valid. */
 export async function miscounted(query: (text: string) => Promise<readonly Difference[]>): Promise<readonly string[]> {
-  const rows = await query(`${queries.join(' union all ')} limit 20`);
+  const rows = await query(`with ${tables} ${queries.join(' union all ')} limit 20`);
   return rows.map(({ what, row }) => `${what}: ${row}`);
 }

@@ -42,7 +42,7 @@ export interface ExportQuery {
   readonly filters: AuditFilters;
 }
 
-type Parameters = Readonly<Record<string, unknown>>;
+export type Parameters = Readonly<Record<string, unknown>>;
 
 const windowMs = 15 * 60_000;
 const limits = { standard: 200, max: 1000 };
@@ -76,7 +76,7 @@ export function parseExportQuery(query: Parameters): Checked<ExportQuery> {
   return reader.checked({ since, until, filters: readFilters(reader) });
 }
 
-interface Reader {
+export interface Reader {
   /** Returns the parameter's value. Returns null if it is absent, or if it is wrong and a problem was recorded. */
   read<T>(name: string, parse: (text: string) => T | null, message: string): T | null;
   /** Like `read`, for a value `raw` that does not come from the query string. */
@@ -89,7 +89,7 @@ interface Reader {
  * Creates a reader for an unparsed query. Each value is a text, or a list of texts if the name was repeated. An unknown
  * name is a problem.
  */
-function createReader(query: Parameters, known: readonly string[]): Reader {
+export function createReader(query: Parameters, known: readonly string[]): Reader {
   const problems: Problem[] = [];
   const note = (path: string, message: string): void => void problems.push({ path, message });
   for (const name of Object.keys(query)) {
@@ -121,10 +121,10 @@ function readFilters(reader: Reader): AuditFilters {
   return filters;
 }
 
-const decisionOf = (text: string): string | null => (text === 'allow' || text === 'deny' ? text : null);
+export const decisionOf = (text: string): string | null => (text === 'allow' || text === 'deny' ? text : null);
 
 // PostgreSQL does not accept NUL.
-const filterText = (text: string): string | null => (text.includes('\0') ? null : text);
+export const filterText = (text: string): string | null => (text.includes('\0') ? null : text);
 
 export function parseLimit(text: string): number | null {
   if (!/^[+-]?\d+$/.test(text)) return null;

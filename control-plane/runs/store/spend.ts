@@ -60,6 +60,64 @@ export async function listSpend(
   return rows.map((row) => ({ sub: row.sub, ...spendFromRow(row) }));
 }
 
+interface CostPage {
+  readonly workspaceId: number;
+  /** `YYYY-MM-DD`, UTC. */
+  readonly day: string;
+  readonly limit: number;
+  /** Only those after this one, in the order "largest cost first". */
+  readonly after: { readonly microcents: number; readonly id: string } | null;
+}
+
+interface Cost {
+  /** The subject, or the id of the agent. */
+  readonly id: string;
+  readonly microcents: number;
+}
+
+/** Returns what the runs of each user cost on that day, the largest first, without what is reserved. */
+export async function listUserCosts(db: Queryable, { workspaceId, day, limit, after }: CostPage): Promise<readonly Cost[]> {
+  const { rows } = await db.query<{ sub: string; settled: string }>(
+    `select sub, settled from spend where workspace_id = $1 and day = $2 and settled > 0
+       and ($4::bigint is null or settled < $4 or (settled = $4 and sub > $5))
+     order by settled desc, sub limit $3`,
+    [workspaceId, day, limit, after?.microcents, after?.id],
+  );
+  return rows.map((row) => ({ id: row.sub, microcents: Number(row.settled) }));
+}
+
+/**
+ * Returns what the runs that each agent began on that day cost, the largest first. What a run costs is counted in the
+ * runs above it, too: here only in its own. The agents are found one after the other in the index of their runs.
+ */
+export async function listAgentCosts(
+  db: Queryable,
+  { workspaceId, day, limit, after }: CostPage,
+): Promise<readonly (Cost & { readonly name: string })[]> {
+  const { rows } = await db.query<{ agent_id: string; name: string; cost: string }>(
+    `with recursive one as (
+       (select agent_id from run where workspace_id = $1 order by agent_id limit 1)
+       union all
+       select (select agent_id from run where workspace_id = $1 and agent_id > one.agent_id order by agent_id limit 1) from one
+       where agent_id is not null
+     ), begun as (
+       select run.agent_id, agent_name, id, spent, started_at, lineage[cardinality(lineage) - 1] as above from one, lateral (
+         select * from run where workspace_id = $1 and agent_id = one.agent_id
+           and started_at >= $2::date::timestamp at time zone 'UTC' and started_at < ($2::date + 1)::timestamp at time zone 'UTC') run
+     ), below as (
+       select above, sum(spent) as spent from begun where above is not null group by above
+     ), cost as (
+       select agent_id, (array_agg(agent_name order by started_at desc))[1] as name,
+         sum(begun.spent - coalesce(below.spent, 0))::bigint as cost
+       from begun left join below on below.above = begun.id group by agent_id
+     )
+     select * from cost where cost > 0 and ($4::bigint is null or cost < $4 or (cost = $4 and agent_id > $5))
+     order by cost desc, agent_id limit $3`,
+    [workspaceId, day, limit, after?.microcents, after?.id],
+  );
+  return rows.map((row) => ({ id: row.agent_id, name: row.name, microcents: Number(row.cost) }));
+}
+
 export interface RunBudget {
   readonly id: string;
   readonly status: RunStatus;
