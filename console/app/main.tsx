@@ -25,6 +25,8 @@ const queries = new QueryClient({
 });
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';
+// The library that stops the page from scrolling below a dialog adds a style too, and takes its nonce from this variable.
+Object.assign(globalThis, { __webpack_nonce__: nonce });
 const root = document.querySelector('#root');
 if (root === null) throw new Error('the page has no element #root');
 

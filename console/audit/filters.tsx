@@ -1,5 +1,5 @@
 // The filters of a search, and the time that it covers.
-import { Button, Group, SegmentedControl, Select, SimpleGrid, Text, TextInput } from '@mantine/core';
+import { Button, Group, SegmentedControl, Select, SimpleGrid, TextInput } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import css from '../parts/filter-field.module.css';
 import { FilterField } from '../parts/filter-field.tsx';
@@ -44,7 +44,7 @@ export function AuditFilters({ values, range, onChange, onWiden, suggest }: Audi
           onChange={(value) => onChange({ decision: value ?? undefined })}
         />
       </SimpleGrid>
-      <Group gap="xs" mt="xs">
+      <Group gap="xs" mt="xs" align="end">
         <SegmentedControl
           size="xs"
           aria-label="Time up to now"
@@ -54,13 +54,7 @@ export function AuditFilters({ values, range, onChange, onWiden, suggest }: Audi
             if (value !== 'fixed') onChange({ last: value, since: undefined, until: undefined });
           }}
         />
-        <Text component="span" size="xs" c="var(--quiet)">
-          or from
-        </Text>
         <Instant label="From" value={range.since} onApply={(value) => onChange({ since: value, until: range.until ?? undefined, last: undefined })} />
-        <Text component="span" size="xs" c="var(--quiet)">
-          until
-        </Text>
         <Instant label="Until" value={range.until} onApply={(value) => onChange({ since: range.since, until: value, last: undefined })} />
         <Button size="xs" variant="default" onClick={onWiden}>
           Zoom out
@@ -99,12 +93,12 @@ function Instant({ label, value, onApply }: InstantProps) {
   };
   return (
     <TextInput
-      aria-label={label}
+      label={label}
+      classNames={{ label: css.label }}
       title={`${label}${value === null ? ': now' : `: ${value}`}`}
       type="datetime-local"
-      step={1}
       size="xs"
-      style={{ flex: '0 1 190px', minWidth: 150 }}
+      style={{ flex: '0 1 165px', minWidth: 150 }}
       value={typed}
       onChange={(event) => setTyped(event.currentTarget.value)}
       onBlur={apply}
@@ -119,5 +113,5 @@ function Instant({ label, value, onApply }: InstantProps) {
 function localOf(value: string | null): string {
   const instant = new Date(value ?? Number.NaN);
   if (Number.isNaN(instant.getTime())) return '';
-  return new Date(instant.getTime() - instant.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+  return new Date(instant.getTime() - instant.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }

@@ -100,8 +100,14 @@ function useRefresh(): () => void {
   return () => void go(`${pathname}${search}`, { replace: true });
 }
 
+/** The query of the API. */
+type AuditQuery = NonNullable<paths['/{workspace}/admin/audit']['get']['parameters']['query']> & {
+  readonly until?: string;
+  readonly reason?: string;
+};
+
 /** The filters that the API has under the same names. */
-function apiFilters({ tool, decision, agent, sub, session, reason }: AuditFilterValues) {
+function apiFilters({ tool, decision, agent, sub, session, reason }: AuditFilterValues): Omit<AuditQuery, 'limit' | 'since'> {
   return {
     ...(tool && { tool }),
     ...((decision === 'allow' || decision === 'deny') && { decision }),
@@ -109,7 +115,7 @@ function apiFilters({ tool, decision, agent, sub, session, reason }: AuditFilter
     ...(sub && { sub }),
     ...(session && { session }),
     ...(reason && { reason }),
-  } as const;
+  };
 }
 
 function exportAddress(workspace: string, filters: AuditFilterValues, { since, until }: TimeRange): string {
@@ -125,9 +131,6 @@ interface Search {
   readonly more: () => void;
   readonly retry: () => void;
 }
-
-/** The filters that are not in the document of the API yet. */
-type AuditQuery = NonNullable<paths['/{workspace}/admin/audit']['get']['parameters']['query']> & { readonly until?: string; readonly reason?: string };
 
 function useSearch(filters: AuditFilterValues, { since, until }: TimeRange): Search {
   const { api, workspace } = useSession();

@@ -16,7 +16,8 @@ export default function Proof({ close }: { readonly close: () => void }) {
       <Stack gap="lg">
         <Text size="sm">
           Each entry continues a chain of hashes. A checkpoint is a signed statement of how many items the log has, and of the value of the
-          chain after them. Whoever keeps one can later show whether any of these items was changed, dropped, put in or moved.
+          chain after them. With a checkpoint that you kept, you can later show whether any of these items was changed, dropped, put in or
+          moved.
         </Text>
         <Step title="1. Keep a checkpoint">
           <Checkpoint />

@@ -27,6 +27,8 @@ export interface Ladder {
   readonly rungs: readonly Rung[];
   /** Whether a rule decided the call, and not a step before the rules. */
   readonly isDecidedHere: boolean;
+  /** What the enforced layers say together. Null: not known. */
+  readonly together: Explanation['enforced'] | null;
 }
 
 /** Codes of decisions that the layers make. Others are decided before the rules or after them. */
@@ -43,7 +45,7 @@ interface Place {
 export function ladderOf({ explanation, before, after }: CallAnswer): Ladder {
   const entry = before ?? after;
   const isDecidedHere = entry !== null && isDecidedByRule(entry);
-  if (explanation === null) return { rungs: entry?.rule === undefined ? [] : [rungOfEntry(entry)], isDecidedHere };
+  if (explanation === null) return { rungs: entry?.rule === undefined ? [] : [rungOfEntry(entry)], isDecidedHere, together: null };
   const winner: Place = (isDecidedHere ? entry?.rule : undefined) ?? explanation.enforced.attributedTo;
   const shadow = explanation.shadow.attributedTo;
   const isShadowOther = explanation.shadow.permission !== explanation.enforced.permission;
@@ -51,8 +53,19 @@ export function ladderOf({ explanation, before, after }: CallAnswer): Ladder {
     const won = isDecidedHere && isAt(layer, winner);
     return { ...rungOf(layer), won, wouldWin: !won && isShadowOther && layer.mode === 'audit' && isAt(layer, shadow) };
   });
-  return { rungs: winner.layer === 'default' ? [defaultRung(explanation, isDecidedHere), ...rungs] : rungs, isDecidedHere };
+  const told = rungs.filter((rung) => !isEmpty(rung) || !rungs.some((other) => isSameUser(rung, other)));
+  return {
+    rungs: winner.layer === 'default' ? [defaultRung(explanation, isDecidedHere), ...told] : told,
+    isDecidedHere,
+    together: explanation.enforced,
+  };
 }
+
+const isEmpty = ({ permission, says, cases }: Rung): boolean => permission === null && says.length === 0 && cases.length === 0;
+
+/** Whether another part of the same user's policy is to be shown: one that says something, or the first of two that do not. */
+const isSameUser = (rung: Rung, other: Rung): boolean =>
+  rung !== other && other.layer === 'user' && rung.layer === 'user' && (!isEmpty(other) || (rung.part === 'self' && other.part !== 'self'));
 
 const isAt = ({ layer, part }: Layer, place: Place): boolean => layer === place.layer && (place.part === undefined || part === place.part);
 

@@ -18,7 +18,7 @@ const partWords = { organisation: 'set by the organisation', self: 'set by thems
 /** A permission has the sign and the colour of the outcome that it leads to. */
 export const permissionWords: Readonly<Record<Permission, string>> = { allow: 'allows', ask: 'asks a person', deny: 'denies' };
 
-export function LadderView({ ladder: { rungs, isDecidedHere } }: { readonly ladder: Ladder }) {
+export function LadderView({ ladder: { rungs, isDecidedHere, together } }: { readonly ladder: Ladder }) {
   if (rungs.length === 0) return <Text size="sm">No layer says anything about this call.</Text>;
   return (
     <>
@@ -32,6 +32,14 @@ export function LadderView({ ladder: { rungs, isDecidedHere } }: { readonly ladd
           <RungView key={rung.key} rung={rung} />
         ))}
       </ol>
+      {together !== null && (
+        <p className={css.sum}>
+          <span className={css.quiet}>Together: </span>
+          <strong style={{ color: outcomeColour(together.permission) }}>{permissionWords[together.permission]}</strong>
+          {together.rateLimit !== null && `, at most ${together.rateLimit} calls in a window`}
+          {together.transform === 'redact' && ', redacts personal data'}
+        </p>
+      )}
     </>
   );
 }
@@ -61,7 +69,7 @@ function RungView({ rung }: { readonly rung: Rung }) {
               </>
             )}
           </Text>
-          {part !== null && <span className={`${css.small} ${css.quiet}`}>{partWords[part]}</span>}
+          {part !== null && outcome !== null && <span className={`${css.small} ${css.quiet}`}>{partWords[part]}</span>}
           <span className={css.small} style={{ color: colour }}>
             {words === '' ? 'says nothing about this call' : words}
           </span>

@@ -2,7 +2,7 @@
 // always as text.
 import { Anchor, Skeleton, Text } from '@mantine/core';
 import { useIntersection, useMediaQuery } from '@mantine/hooks';
-import { lazy, Suspense, useMemo } from 'react';
+import { lazy, Suspense, useMemo, useRef } from 'react';
 import { Link } from 'react-router';
 import { callAddress } from '../parts/calls-list.tsx';
 import { Foreign } from '../parts/foreign.tsx';
@@ -15,10 +15,19 @@ const Graph = lazy(() => import('./graph.tsx'));
 
 const graphNodes = { min: 3, max: 120 };
 
+/** About as high as the graph at its full size: its tools are the most numerous column. */
+const heightOf = (agents: readonly AgentNode[]): number => Math.min(560, Math.max(200, 40 + leavesOf(agents) * 36));
+
+const leavesOf = (agents: readonly AgentNode[]): number =>
+  agents.reduce((most, { tools, below }) => Math.max(most, tools.length + below.length, leavesOf(below)), agents.length);
+
 export function SessionCard({ answer }: { readonly answer: CallAnswer }) {
   const graph = useMemo(() => graphOf(answer), [answer]);
   const isWide = useMediaQuery('(min-width: 48em)', undefined, { getInitialValueInEffect: false }) === true;
   const { ref, entry } = useIntersection({ rootMargin: '200px' });
+  // Once it was seen, it stays.
+  const wasSeen = useRef(false);
+  if (entry?.isIntersecting === true) wasSeen.current = true;
   const isDrawn = isWide && graph.nodes >= graphNodes.min && graph.nodes <= graphNodes.max;
   const { more, calls } = answer.session;
   return (
@@ -29,12 +38,12 @@ export function SessionCard({ answer }: { readonly answer: CallAnswer }) {
         {answer.before?.chainClaimed === true && ' The chain is what the caller says; it is not proved.'}
       </Text>
       {isDrawn && (
-        <div className={css.graph}>
-          {entry?.isIntersecting === true || entry === null ? (
+        <div className={css.graph} style={{ height: heightOf(graph.agents) }}>
+          {wasSeen.current && (
             <Suspense fallback={<Skeleton height="100%" />}>
               <Graph graph={graph} />
             </Suspense>
-          ) : null}
+          )}
         </div>
       )}
       <details open={!isDrawn} style={{ marginTop: isDrawn ? 8 : 0 }}>
