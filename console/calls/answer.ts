@@ -32,8 +32,10 @@ export interface CallAnswer {
   /** Why there is no explanation. */
   readonly unexplained: string | null;
   readonly approval: Schemas['Approval'] | null;
-  readonly trace: { readonly traceId: string; readonly url: string } | null;
-  readonly session: { readonly calls: readonly SessionCall[]; readonly more: boolean };
+  /** `url`: null: no address of traces is configured. */
+  readonly trace: { readonly traceId: string; readonly url: string | null } | null;
+  /** Null: the entry names no session, or the reader may not see it. */
+  readonly session: { readonly calls: readonly SessionCall[]; readonly more: boolean } | null;
 }
 
 /** `at`: the time of the entry, which makes the request faster. */

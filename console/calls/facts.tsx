@@ -104,7 +104,7 @@ function Timing({ answer: { after }, entry }: { readonly answer: CallAnswer; rea
       {entry.latencyUs !== undefined && <Fact name="Took">{durationWords(entry.latencyUs / 1_000)} to decide</Fact>}
       {after?.outcome !== undefined && <Fact name="Tool">{durationWords(after.outcome.durationMs)}</Fact>}
       <Fact name="Arrived">{arrivedMs < 0 ? 'before its own time' : `after ${durationWords(arrivedMs)}`}</Fact>
-      {entry.policyAgeMs !== undefined && <Fact name="Policy">confirmed {durationWords(entry.policyAgeMs)} before</Fact>}
+      {entry.policyAgeMs !== undefined && <Fact name="Policy">confirmed {durationWords(Math.max(0, entry.policyAgeMs))} before</Fact>}
       {entry.outage === true && <Fact name="Outage">the sidecar had no contact for longer than policy allows</Fact>}
       {entry.tsClaimed !== undefined && (
         <Fact name="Claimed">
@@ -146,11 +146,13 @@ function Records({ answer, entry }: { readonly answer: CallAnswer; readonly entr
           )}
         </Fact>
       )}
-      {trace !== null && /^https?:\/\//.test(trace.url) && (
+      {trace !== null && (
         <Fact name="Trace">
-          <Anchor href={trace.url} target="_blank" rel="noreferrer noopener" size="sm">
-            open ↗
-          </Anchor>{' '}
+          {trace.url !== null && /^https?:\/\//.test(trace.url) && (
+            <Anchor href={trace.url} target="_blank" rel="noreferrer noopener" size="sm">
+              open ↗
+            </Anchor>
+          )}{' '}
           <span className={`${css.mono} ${css.quiet}`}>
             <Foreign text={trace.traceId} max={12} />
           </span>

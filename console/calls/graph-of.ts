@@ -38,7 +38,7 @@ interface Growing {
 export function graphOf({ requestId, before, after, session }: CallAnswer): SessionGraph {
   const entry = before ?? after;
   const root: Growing = growing('');
-  for (const call of session.calls) add(root, call, call.requestId === requestId);
+  for (const call of session?.calls ?? []) add(root, call, call.requestId === requestId);
   const agents = settled(root).below;
   return { person: entry === null ? '' : whoOf(entry), agents, nodes: countOf(agents) };
 }

@@ -1,20 +1,18 @@
 // The graph of a session. Loaded when it is seen, because its libraries are large.
 import '@xyflow/react/dist/base.css';
 import { Skeleton, Text, useComputedColorScheme } from '@mantine/core';
+import { useElementSize } from '@mantine/hooks';
 import { Background, type Edge, Handle, type Node, type NodeProps, Position, ReactFlow } from '@xyflow/react';
 import { useEffect, useMemo, useState } from 'react';
 import { Link } from 'react-router';
 import { callAddress } from '../parts/calls-list.tsx';
 import { Foreign } from '../parts/foreign.tsx';
-import { type Outcome, outcomeColour, OutcomeSign, outcomeWords } from '../parts/outcome.tsx';
+import { outcomeColour, OutcomeSign, outcomeWords } from '../parts/outcome.tsx';
 import type { AgentNode, SessionGraph, ToolCalls } from './graph-of.ts';
 import css from './graph.module.css';
 import { type Arrow, type Box, layOut, type Places } from './layout.ts';
 
-type Shown =
-  | { readonly kind: 'person'; readonly name: string }
-  | { readonly kind: 'agent'; readonly name: string; readonly isHere: boolean }
-  | { readonly kind: 'tool'; readonly calls: ToolCalls };
+type Shown = { readonly kind: 'person'; readonly name: string } | { readonly kind: 'agent'; readonly agent: AgentNode };
 
 type ShownNode = Node<{ readonly shown: Shown }, 'one'>;
 
@@ -24,43 +22,43 @@ interface Drawn extends Box {
 
 interface DrawnArrow extends Arrow {
   readonly isHere: boolean;
-  readonly outcome: Outcome | null;
 }
 
-const size = { height: 38, width: 176 };
+const sizes = { person: { width: 150, height: 36 }, agent: { width: 208, head: 32, row: 22, foot: 6 } };
+const toolsMax = 12;
 
 /** Nodes and arrows with ids by their place in the tree. */
 function drawnOf({ person, agents }: SessionGraph): { readonly boxes: readonly Drawn[]; readonly arrows: readonly DrawnArrow[] } {
-  const boxes: Drawn[] = [{ id: 'p', ...size, shown: { kind: 'person', name: person === '' ? 'not known' : person } }];
+  const boxes: Drawn[] = [{ id: 'p', ...sizes.person, shown: { kind: 'person', name: person === '' ? 'not known' : person } }];
   const arrows: DrawnArrow[] = [];
   const add = (list: readonly AgentNode[], above: string): void => {
-    for (const [at, { name, isHere, tools, below }] of list.entries()) {
+    for (const [at, agent] of list.entries()) {
       const id = `${above}.${at}`;
-      boxes.push({ id, ...size, shown: { kind: 'agent', name: name === '' ? 'no name' : name, isHere } });
-      arrows.push({ from: above, to: id, isHere, outcome: null });
-      for (const [index, calls] of tools.entries()) {
-        const toolId = `${id}t${index}`;
-        boxes.push({ id: toolId, ...size, width: 220, shown: { kind: 'tool', calls } });
-        arrows.push({ from: id, to: toolId, isHere: calls.isHere, outcome: calls.outcome });
-      }
-      add(below, id);
+      const { width, head, row, foot } = sizes.agent;
+      const rows = Math.min(agent.tools.length, toolsMax + 1);
+      boxes.push({ id, width, height: head + rows * row + (rows > 0 ? foot : 0), shown: { kind: 'agent', agent } });
+      arrows.push({ from: above, to: id, isHere: agent.isHere });
+      add(agent.below, id);
     }
   };
   add(agents, 'p');
   return { boxes, arrows };
 }
 
+const heights = { max: 560, none: 200, padding: 32 };
+
 export default function Graph({ graph }: { readonly graph: SessionGraph }) {
   const drawn = useMemo(() => drawnOf(graph), [graph]);
   const places = usePlaces(drawn.boxes, drawn.arrows);
   const scheme = useComputedColorScheme('light');
+  const { ref, width } = useElementSize();
   if (places instanceof Error)
     return (
       <Text size="sm" p="sm">
         The graph cannot be drawn here ({places.message}). Its text is below.
       </Text>
     );
-  if (places === null) return <Skeleton height="100%" />;
+  if (places === null) return <Skeleton height={heights.none} />;
   const nodes: ShownNode[] = drawn.boxes.map(({ id, width, height, shown }) => ({
     id,
     type: 'one',
@@ -69,24 +67,24 @@ export default function Graph({ graph }: { readonly graph: SessionGraph }) {
     height,
     data: { shown },
   }));
-  const edges: Edge[] = drawn.arrows.map(({ from, to, isHere, outcome }) => ({
+  const edges: Edge[] = drawn.arrows.map(({ from, to, isHere }) => ({
     id: `${from} ${to}`,
     source: from,
     target: to,
-    style: {
-      stroke: isHere && outcome !== null ? outcomeColour(outcome) : isHere ? 'var(--mantine-color-text)' : 'var(--line)',
-      strokeWidth: isHere ? 2.5 : 1.5,
-    },
+    style: { stroke: isHere ? 'var(--mantine-color-text)' : 'var(--line)', strokeWidth: isHere ? 2.5 : 1.5 },
   }));
   return (
-    <section aria-label="The session as a graph" style={{ height: '100%' }}>
+    <section ref={ref} aria-label="The session as a graph" style={{ height: heightOf(drawn.boxes, places, width) }}>
       <ReactFlow
+        className={css.graph ?? ''}
         nodes={nodes}
         edges={edges}
         nodeTypes={nodeTypes}
         colorMode={scheme}
         fitView
-        fitViewOptions={{ padding: 0.08, maxZoom: 1 }}
+        fitViewOptions={{ padding: 0.04, maxZoom: 1 }}
+        // Drawn again, so that it fits, when its space changes.
+        key={width}
         minZoom={0.2}
         nodesDraggable={false}
         nodesConnectable={false}
@@ -118,25 +116,51 @@ function usePlaces(boxes: readonly Drawn[], arrows: readonly DrawnArrow[]): Plac
   return places;
 }
 
+/** As high as the graph is when it fits into the width. */
+function heightOf(boxes: readonly Drawn[], places: Places, width: number): number {
+  const right = Math.max(...boxes.map((box) => (places.get(box.id)?.x ?? 0) + box.width));
+  const bottom = Math.max(...boxes.map((box) => (places.get(box.id)?.y ?? 0) + box.height));
+  const scale = width === 0 ? 1 : Math.min(1, (width * 0.94) / right);
+  return Math.min(heights.max, Math.max(110, bottom * scale * 1.06 + heights.padding));
+}
+
 const nodeTypes = { one: NodeView };
 
 function NodeView({ data: { shown } }: NodeProps<ShownNode>) {
   return (
     <>
       <Handle type="target" position={Position.Left} className={css.handle} />
-      {shown.kind === 'tool' ? <ToolView calls={shown.calls} /> : <NameView shown={shown} />}
+      {shown.kind === 'person' ? <PersonView name={shown.name} /> : <AgentView agent={shown.agent} />}
       <Handle type="source" position={Position.Right} className={css.handle} />
     </>
   );
 }
 
-function NameView({ shown }: { readonly shown: Exclude<Shown, { kind: 'tool' }> }) {
+function PersonView({ name }: { readonly name: string }) {
   return (
-    <div className={css.box} data-kind={shown.kind} data-here={(shown.kind === 'agent' && shown.isHere) || undefined}>
-      <span className={css.kind}>{shown.kind === 'person' ? 'for' : 'agent'}</span>
+    <div className={css.person}>
+      <span className={css.quiet}>for</span>
       <span className={css.name}>
-        <Foreign text={shown.name} max={40} />
+        <Foreign text={name} max={40} />
       </span>
+    </div>
+  );
+}
+
+function AgentView({ agent: { name, isHere, tools } }: { readonly agent: AgentNode }) {
+  const shown = tools.length > toolsMax ? [...tools].sort((one, other) => Number(other.isHere) - Number(one.isHere)).slice(0, toolsMax) : tools;
+  return (
+    <div className={css.agent} data-here={isHere || undefined}>
+      <div className={css.head}>
+        <span className={css.quiet}>agent</span>
+        <span className={css.name}>
+          <Foreign text={name === '' ? 'no name' : name} max={40} />
+        </span>
+      </div>
+      {shown.map((calls) => (
+        <ToolView key={`${calls.tool} ${calls.outcome}`} calls={calls} />
+      ))}
+      {tools.length > shown.length && <div className={`${css.tool} ${css.quiet}`}>{tools.length - shown.length} more</div>}
     </div>
   );
 }
@@ -146,18 +170,18 @@ function ToolView({ calls: { tool, outcome, count, newest, isHere } }: { readonl
     <Link
       to={callAddress(newest)}
       state={{ inConsole: true }}
-      className={css.box}
-      data-kind="tool"
+      className={css.tool}
       data-here={isHere || undefined}
       style={{ color: outcomeColour(outcome) }}
-      title={`${outcomeWords[outcome]}${count > 1 ? `, ${count} times` : ''}`}
+      title={`${outcomeWords[outcome]}${count > 1 ? `, ${count} times` : ''}${isHere ? ', this call' : ''}`}
+      // The text below has the same links for the keyboard.
       tabIndex={-1}
     >
-      <OutcomeSign outcome={outcome} size={12} />
+      <OutcomeSign outcome={outcome} size={11} />
       <span className={css.name}>
         <Foreign text={tool === '' ? 'no tool' : tool} max={40} />
       </span>
-      {count > 1 && <span className={css.kind}>×{count}</span>}
+      {count > 1 && <span className={css.quiet}>×{count}</span>}
     </Link>
   );
 }

@@ -25,7 +25,7 @@ export function LadderView({ ladder: { rungs, isDecidedHere, together } }: { rea
       <Text size="sm" c="var(--quiet)" mb="sm">
         {isDecidedHere
           ? 'Every layer may speak, from broad to specific. The strictest one wins.'
-          : 'The call was decided before the layers were asked. This is what they say about it.'}
+          : 'The layers did not decide this call; the reason above did. This is what they say about it.'}
       </Text>
       <ol className={css.ladder} aria-label="Layers, broad to specific">
         {rungs.map((rung) => (

@@ -27,7 +27,7 @@ export async function layOut(boxes: readonly Box[], arrows: readonly Arrow[], si
         'elk.algorithm': 'layered',
         'elk.direction': 'RIGHT',
         'elk.spacing.nodeNode': '14',
-        'elk.layered.spacing.nodeNodeBetweenLayers': '56',
+        'elk.layered.spacing.nodeNodeBetweenLayers': '40',
         'elk.layered.considerModelOrder.strategy': 'NODES_AND_EDGES',
       },
       children: boxes.map((box) => ({ ...box })),

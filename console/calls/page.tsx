@@ -93,9 +93,9 @@ function Call({ answer }: { readonly answer: CallAnswer }) {
               </Text>
             )}
           </Card>
-          {isRefused && explanation !== null && (
+          {isRefused && entry !== null && (
             <Card title="What would allow this">
-              <Remedies explanation={explanation} />
+              <Remedies entry={entry} explanation={explanation} />
             </Card>
           )}
           <Kept answer={answer} />

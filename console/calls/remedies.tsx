@@ -1,13 +1,50 @@
 // What would allow a call that was not allowed: another call under the same policy, or a change of the policy.
-import { Text } from '@mantine/core';
+import { Anchor, Text } from '@mantine/core';
+import { Link } from 'react-router';
 import { Foreign } from '../parts/foreign.tsx';
-import type { Change, Explanation, Remedy } from './answer.ts';
+import type { Change, Entry, Explanation, Remedy } from './answer.ts';
 import css from './calls.module.css';
+import { hintOf } from './hints.ts';
+import { isDecidedByRule } from './ladder-of.ts';
 
-export function Remedies({ explanation }: { readonly explanation: Explanation }) {
+interface RemediesProps {
+  readonly entry: Entry;
+  readonly explanation: Explanation | null;
+}
+
+export function Remedies({ entry, explanation }: RemediesProps) {
+  const { code = '', approval } = entry;
+  const hint = hintOf(code);
+  const isUnknown = explanation === null || (explanation.remedies.length === 0 && explanation.wouldAllow.length === 0);
+  return (
+    <>
+      {hint !== null && (
+        <Text size="sm" mb={isUnknown ? 0 : 'sm'}>
+          {hint}
+          {approval !== undefined && (
+            <>
+              {' '}
+              <Anchor component={Link} size="sm" to={`/approvals/${encodeURIComponent(approval.id)}`}>
+                Open the approval
+              </Anchor>
+            </>
+          )}
+        </Text>
+      )}
+      {hint === null && isUnknown && <Text size="sm">Neither another input nor a change of one policy would allow it.</Text>}
+      {hint !== null && !isUnknown && !isDecidedByRule(entry) && (
+        <Text size="sm" c="var(--quiet)" mb="sm">
+          The layers would have said no too, so in addition:
+        </Text>
+      )}
+      {explanation !== null && <Ways explanation={explanation} />}
+    </>
+  );
+}
+
+/** Other calls, and changes of the policy. */
+function Ways({ explanation }: { readonly explanation: Explanation }) {
   const { remedies, wouldAllow } = explanation;
-  if (remedies.length === 0 && wouldAllow.length === 0)
-    return <Text size="sm">Neither another input nor a change of one policy would allow it. The reason above says what is missing.</Text>;
   return (
     <>
       {remedies.length > 0 && (

@@ -13,13 +13,7 @@ import { type AgentNode, graphOf, type SessionGraph } from './graph-of.ts';
 
 const Graph = lazy(() => import('./graph.tsx'));
 
-const graphNodes = { min: 3, max: 120 };
-
-/** About as high as the graph at its full size: its tools are the most numerous column. */
-const heightOf = (agents: readonly AgentNode[]): number => Math.min(560, Math.max(200, 40 + leavesOf(agents) * 36));
-
-const leavesOf = (agents: readonly AgentNode[]): number =>
-  agents.reduce((most, { tools, below }) => Math.max(most, tools.length + below.length, leavesOf(below)), agents.length);
+const graphNodes = { min: 3, max: 150 };
 
 export function SessionCard({ answer }: { readonly answer: CallAnswer }) {
   const graph = useMemo(() => graphOf(answer), [answer]);
@@ -29,6 +23,7 @@ export function SessionCard({ answer }: { readonly answer: CallAnswer }) {
   const wasSeen = useRef(false);
   if (entry?.isIntersecting === true) wasSeen.current = true;
   const isDrawn = isWide && graph.nodes >= graphNodes.min && graph.nodes <= graphNodes.max;
+  if (answer.session === null) return null;
   const { more, calls } = answer.session;
   return (
     <section className={css.card} ref={ref}>
@@ -38,9 +33,9 @@ export function SessionCard({ answer }: { readonly answer: CallAnswer }) {
         {answer.before?.chainClaimed === true && ' The chain is what the caller says; it is not proved.'}
       </Text>
       {isDrawn && (
-        <div className={css.graph} style={{ height: heightOf(graph.agents) }}>
+        <div className={css.graph}>
           {wasSeen.current && (
-            <Suspense fallback={<Skeleton height="100%" />}>
+            <Suspense fallback={<Skeleton height={200} />}>
               <Graph graph={graph} />
             </Suspense>
           )}

@@ -34,8 +34,7 @@ export function Verdict({ answer }: { readonly answer: CallAnswer }) {
           </strong>{' '}
           for <Foreign text={whoOf(entry) || 'a caller that is not known'} max={80} />.{' '}
           <span style={{ color: outcomeColour(outcome) }}>
-            {sentenceOf(outcome)}
-            {entry.rule !== undefined && isDecidedByRule(entry) ? ` ${layerPhrases[entry.rule.layer]}` : ''}.
+            {sentenceOf(outcome, entry.rule !== undefined && isDecidedByRule(entry) ? ` ${layerPhrases[entry.rule.layer]}` : '')}.
           </span>
         </h1>
         <Reason entry={entry} />
@@ -50,10 +49,10 @@ export function Verdict({ answer }: { readonly answer: CallAnswer }) {
   );
 }
 
-function sentenceOf(outcome: Outcome): string {
-  if (outcome === 'ask') return 'A person was asked';
-  if (outcome === 'redact') return 'It was allowed, and its input was redacted';
-  return `It was ${outcomeWords[outcome]}`;
+function sentenceOf(outcome: Outcome, by: string): string {
+  if (outcome === 'ask') return `A person was asked${by === '' ? '' : `, as set${by}`}`;
+  if (outcome === 'redact') return `It was allowed${by}, and its input was redacted`;
+  return `It was ${outcomeWords[outcome]}${by}`;
 }
 
 function Line({ children }: { readonly children: ReactNode }) {
