@@ -98,7 +98,7 @@ function lookalikesIn(text: string): readonly string[] {
   for (const [word] of text.matchAll(words)) {
     if (found.size >= lookalikesMax) break;
     if (isAscii(word)) continue;
-    const odd = [...word].filter((one) => !isAscii(one));
+    const odd = Array.from(word).filter((one) => !isAscii(one));
     if (latin.test(word) && likeLatin.test(word)) found.add(`a word that mixes letters of scripts that look alike (${pointsOf(odd)})`);
     else if (odd.some((one) => isAscii(one.normalize('NFKC')))) found.add(`a word with other forms of plain letters (${pointsOf(odd)})`);
   }

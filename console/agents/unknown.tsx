@@ -1,0 +1,96 @@
+// Agents that called and are not registered.
+import { Button, Group, Text } from '@mantine/core';
+import { Foreign } from '../parts/foreign.tsx';
+import '../parts/rows.css';
+import { Section } from '../parts/section.tsx';
+import { Loaded } from '../parts/states.tsx';
+import { oddIn } from '../parts/unseen.ts';
+import { Tag } from '../parts/tag.tsx';
+import { When } from '../parts/when.tsx';
+import { type Period, periodWords, useUnknownAgents } from './data.ts';
+import { Denied } from './words.tsx';
+
+interface UnknownProps {
+  readonly period: Period;
+  readonly words: string;
+  /** Why the reader cannot register one. */
+  readonly whyNot: string | null;
+  readonly register: (name: string) => void;
+}
+
+export function Unknown({ period, words, whyNot, register }: UnknownProps) {
+  const unknown = useUnknownAgents(period);
+  return (
+    <Section title="Not registered, and called">
+      <Text size="sm" c="var(--quiet)">
+        They called in {periodWords[period]} under a name that no registered agent has. Such an agent has no tools and caps of its own; only the
+        policy holds. {whyNot}
+      </Text>
+      <Loaded query={unknown} what="The agents that are not registered could not be read">
+        {({ pages }) => {
+          const all = pages.flatMap(({ agents }) => agents);
+          const found = all.filter(({ name }) => name.toLowerCase().includes(words.trim().toLowerCase()));
+          if (all.length === 0) return <Text size="sm">None. Every agent that called is registered.</Text>;
+          if (found.length === 0 && !unknown.hasNextPage) return <Text size="sm">None of {all.length} is like this.</Text>;
+          return (
+            <>
+              <table className="rows">
+                <caption className="only-read">Agents that called and are not registered</caption>
+                <thead>
+                  <tr>
+                    <th scope="col">Name, as it called itself</th>
+                    <th scope="col" className="rows-number">
+                      Calls
+                    </th>
+                    <th scope="col" className="rows-number">
+                      Denied
+                    </th>
+                    <th scope="col">First call</th>
+                    <th scope="col">Last call</th>
+                    <th scope="col">
+                      <span className="only-read">Register</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {found.map(({ name, calls, denied, firstAt, lastAt }) => (
+                    <tr key={name}>
+                      <td className="rows-wide">
+                        <Group gap={8}>
+                          <Foreign text={name} max={80} />
+                          {oddIn(name).length > 0 && <Tag isWarning>look closely: {oddIn(name).join('; ')}</Tag>}
+                        </Group>
+                      </td>
+                      <td data-label="Calls" className="rows-number">
+                        {calls.toLocaleString()}
+                      </td>
+                      <td data-label="Denied" className="rows-number">
+                        <Denied count={denied} />
+                      </td>
+                      <td data-label="First call">
+                        <When at={firstAt} />
+                      </td>
+                      <td data-label="Last call">
+                        <When at={lastAt} />
+                      </td>
+                      <td className="rows-wide">
+                        <Button size="compact-sm" variant="default" disabled={whyNot !== null} onClick={() => register(name)}>
+                          Register
+                        </Button>
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+              {unknown.hasNextPage && (
+                <Button variant="default" onClick={() => void unknown.fetchNextPage()} loading={unknown.isFetchingNextPage}>
+                  More of them
+                </Button>
+              )}
+            </>
+          );
+        }}
+      </Loaded>
+    </Section>
+  );
+}
