@@ -47,12 +47,16 @@ export function delegationOf(entries: readonly Entry[], agent: string, pageOf: (
     tools.set(entry.tool, { count: before.count + 1, worst: worse(before.worst, outcome) });
   }
   const shownTools = [...tools].toSorted(([, a], [, b]) => b.count - a.count).slice(0, toolsMax);
-  const shownAgents = [...agents].toSorted(([a, x], [b, y]) => Number(b === agent) - Number(a === agent) || y - x).slice(0, nodesMax - toolsMax);
+  const shownAgents = [...agents]
+    .toSorted(([a, x], [b, y]) => Number(b === agent) - Number(a === agent) || y - x)
+    .slice(0, nodesMax - toolsMax);
   const names = new Set(shownAgents.map(([name]) => name));
   return {
     nodes: [
       ...shownAgents.map(([name, count]): GraphNode => agentNode(name, count, { agent, to: pageOf(name) })),
-      ...shownTools.map(([name, { count, worst }]): GraphNode => ({ id: toolId(name), kind: 'tool', name, note: callsOf(count), outcome: worst })),
+      ...shownTools.map(
+        ([name, { count, worst }]): GraphNode => ({ id: toolId(name), kind: 'tool', name, note: callsOf(count), outcome: worst }),
+      ),
     ],
     edges: [
       ...[...links.values()]

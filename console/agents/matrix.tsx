@@ -49,7 +49,11 @@ export function Matrix({ agent, subject }: { readonly agent: string; readonly su
       {({ pages }) => {
         const tools = pages.flatMap((page) => page.tools);
         if (tools.length === 0)
-          return <Text size="sm">No tool is known yet: no tool server has one, no policy and no agent names one, and none was called in 30 days.</Text>;
+          return (
+            <Text size="sm">
+              No tool is known yet: no tool server has one, no policy and no agent names one, and none was called in 30 days.
+            </Text>
+          );
         return (
           <Stack gap="sm">
             <Legend />

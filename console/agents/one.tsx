@@ -1,5 +1,5 @@
 // One agent: what it is, what it may do, whom it works with, and what was denied to it.
-import { Anchor, Box, Group, Stack, Text, Title } from '@mantine/core';
+import { Anchor, Box, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo } from 'react';
 import { Link, useParams } from 'react-router';
@@ -185,8 +185,8 @@ function Delegations({ agent }: { readonly agent: Agent }) {
   });
   const graph = useMemo(() => {
     const byName = new Map(names.data?.map(({ name, id }) => [name, `/agents/${id}`]));
-    return chains.data === undefined ? null : delegationOf(chains.data, agent.name, (name) => byName.get(name));
-  }, [chains.data, names.data, agent.name]);
+    return chains.data === undefined || names.isPending ? null : delegationOf(chains.data, agent.name, (name) => byName.get(name));
+  }, [chains.data, names.data, names.isPending, agent.name]);
   return (
     <Section
       title="Whom it works with"
@@ -200,7 +200,9 @@ function Delegations({ agent }: { readonly agent: Agent }) {
     >
       <Loaded query={chains} what="Its calls could not be read" height={260}>
         {() =>
-          graph === null || graph.calls === 0 ? (
+          graph === null ? (
+            <Skeleton height={260} />
+          ) : graph.calls === 0 ? (
             <Text size="sm">It has made no call in 7 days.</Text>
           ) : (
             <>
@@ -234,7 +236,7 @@ function Denials({ agent }: { readonly agent: Agent }) {
           entries.length === 0 ? (
             <Text size="sm">None in 7 days.</Text>
           ) : (
-            <table className="rows">
+            <table className="rows rows-inside">
               <caption className="only-read">The newest denials of the agent</caption>
               <thead>
                 <tr>

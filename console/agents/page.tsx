@@ -9,17 +9,7 @@ import '../parts/rows.css';
 import { Spark } from '../parts/spark.tsx';
 import { Empty, Loaded, Refused } from '../parts/states.tsx';
 import { When } from '../parts/when.tsx';
-import {
-  type Agent,
-  type AgentCounts,
-  money,
-  type Period,
-  periods,
-  periodWords,
-  useAgentCounts,
-  useAgents,
-  useSpend,
-} from './data.ts';
+import { type Agent, type AgentCounts, money, type Period, periods, periodWords, useAgentCounts, useAgents, useSpend } from './data.ts';
 import { Register, type Wanted } from './register.tsx';
 import { Unknown } from './unknown.tsx';
 import { AgentState, Denied } from './words.tsx';
@@ -79,9 +69,7 @@ export function Page() {
         </Text>
       )}
       <Registered words={words} period={period} />
-      {whyNoCounts === null && (
-        <Unknown period={period} words={words} whyNot={whyNotWrite} register={(name) => setWanted({ name })} />
-      )}
+      {whyNoCounts === null && <Unknown period={period} words={words} whyNot={whyNotWrite} register={(name) => setWanted({ name })} />}
       <Register wanted={wanted} close={() => setWanted(null)} />
     </Stack>
   );
@@ -199,7 +187,13 @@ function Table({ agents, counts, spend }: TableProps) {
       </thead>
       <tbody>
         {agents.map((agent) => (
-          <Row key={agent.id} agent={agent} counts={counts} cents={spend?.get(agent.id) ?? (spend === undefined ? null : 0)} hasCounts={hasCounts} />
+          <Row
+            key={agent.id}
+            agent={agent}
+            counts={counts}
+            cents={spend?.get(agent.id) ?? (spend === undefined ? null : 0)}
+            hasCounts={hasCounts}
+          />
         ))}
       </tbody>
     </table>
@@ -236,7 +230,15 @@ function Row({ agent, counts, cents, hasCounts }: RowProps) {
       </td>
       {hasCounts && (
         <>
-          <td data-label="Last call">{own === undefined ? <Text span size="sm" c="var(--quiet)">{isUnknown ? '–' : 'none'}</Text> : <When at={own.calls.lastAt} />}</td>
+          <td data-label="Last call">
+            {own === undefined ? (
+              <Text span size="sm" c="var(--quiet)">
+                {isUnknown ? '–' : 'none'}
+              </Text>
+            ) : (
+              <When at={own.calls.lastAt} />
+            )}
+          </td>
           <td data-label="Calls" className="rows-number">
             <Group gap={8} justify="flex-end" wrap="nowrap" className="rows-figure">
               {own !== undefined && counts !== undefined && (

@@ -1,5 +1,18 @@
 // Registers an agent. The problems that the control plane names are shown at their fields.
-import { Autocomplete, Button, Group, Modal, NumberInput, SimpleGrid, Stack, Switch, TagsInput, Text, Textarea, TextInput } from '@mantine/core';
+import {
+  Autocomplete,
+  Button,
+  Group,
+  Modal,
+  NumberInput,
+  SimpleGrid,
+  Stack,
+  Switch,
+  TagsInput,
+  Text,
+  Textarea,
+  TextInput,
+} from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMediaQuery } from '@mantine/hooks';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
@@ -56,7 +69,10 @@ function bodyOf({ systemPrompt, maxMinutes, maxDelegationDepth, ...fields }: Fie
 }
 
 /** Splits the problems of a refusal into those of a field and others. Each begins with the place. */
-function problemsOf(details: readonly string[]): { readonly fields: Partial<Record<keyof Fields, string>>; readonly others: readonly string[] } {
+function problemsOf(details: readonly string[]): {
+  readonly fields: Partial<Record<keyof Fields, string>>;
+  readonly others: readonly string[];
+} {
   const fields: Partial<Record<keyof Fields, string>> = {};
   const others: string[] = [];
   for (const line of details) {
@@ -86,7 +102,8 @@ function Form({ wanted, close }: { readonly wanted: Wanted; readonly close: () =
       if (error instanceof ApiError) form.setErrors(problemsOf(error.details).fields);
     },
   });
-  const hasOwnPlace = create.error instanceof ApiError && create.error.details.length > 0 && problemsOf(create.error.details).others.length === 0;
+  const hasOwnPlace =
+    create.error instanceof ApiError && create.error.details.length > 0 && problemsOf(create.error.details).others.length === 0;
   const tools = called.data?.groups.map(({ value }) => value) ?? [];
   return (
     <form onSubmit={form.onSubmit((fields) => create.mutate(fields))}>
@@ -183,15 +200,30 @@ function Caps({ form }: { readonly form: ReturnType<typeof useForm<Fields>> }) {
         Caps of one run
       </Text>
       <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
-        <NumberInput label="Tool calls" description="The next one ends the run" min={0} allowDecimal={false} {...form.getInputProps('maxToolCalls')} />
-        <NumberInput label="Rounds" description="Of one model call and its tool calls" min={0} allowDecimal={false} {...form.getInputProps('maxToolRounds')} />
-        <NumberInput label="Spend, in cents" description="Of the model and of reserved costs" min={0} allowDecimal={false} {...form.getInputProps('maxBudgetCents')} />
+        <NumberInput
+          label="Tool calls"
+          description="The next one ends the run"
+          min={0}
+          allowDecimal={false}
+          {...form.getInputProps('maxToolCalls')}
+        />
+        <NumberInput
+          label="Rounds"
+          description="Of one model call and its tool calls"
+          min={0}
+          allowDecimal={false}
+          {...form.getInputProps('maxToolRounds')}
+        />
+        <NumberInput
+          label="Spend, in cents"
+          description="Of the model and of reserved costs"
+          min={0}
+          allowDecimal={false}
+          {...form.getInputProps('maxBudgetCents')}
+        />
         <NumberInput label="Minutes" description="From the beginning to the end" min={0} {...form.getInputProps('maxMinutes')} />
       </SimpleGrid>
-      <Switch
-        label="Other agents may delegate to it"
-        {...form.getInputProps('delegatable', { type: 'checkbox' })}
-      />
+      <Switch label="Other agents may delegate to it" {...form.getInputProps('delegatable', { type: 'checkbox' })} />
       <Switch label="It may delegate to other agents" {...form.getInputProps('canDelegate', { type: 'checkbox' })} />
       <NumberInput
         label="Depth of its delegation"

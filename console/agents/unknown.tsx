@@ -5,7 +5,6 @@ import '../parts/rows.css';
 import { Section } from '../parts/section.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { oddIn } from '../parts/unseen.ts';
-import { Tag } from '../parts/tag.tsx';
 import { When } from '../parts/when.tsx';
 import { type Period, periodWords, useUnknownAgents } from './data.ts';
 import { Denied } from './words.tsx';
@@ -23,8 +22,8 @@ export function Unknown({ period, words, whyNot, register }: UnknownProps) {
   return (
     <Section title="Not registered, and called">
       <Text size="sm" c="var(--quiet)">
-        They called in {periodWords[period]} under a name that no registered agent has. Such an agent has no tools and caps of its own; only the
-        policy holds. {whyNot}
+        They called in {periodWords[period]} under a name that no registered agent has. Such an agent has no tools and caps of its own; only
+        the policy holds. {whyNot}
       </Text>
       <Loaded query={unknown} what="The agents that are not registered could not be read">
         {({ pages }) => {
@@ -34,7 +33,7 @@ export function Unknown({ period, words, whyNot, register }: UnknownProps) {
           if (found.length === 0 && !unknown.hasNextPage) return <Text size="sm">None of {all.length} is like this.</Text>;
           return (
             <>
-              <table className="rows">
+              <table className="rows rows-inside">
                 <caption className="only-read">Agents that called and are not registered</caption>
                 <thead>
                   <tr>
@@ -58,7 +57,11 @@ export function Unknown({ period, words, whyNot, register }: UnknownProps) {
                       <td className="rows-wide">
                         <Group gap={8}>
                           <Foreign text={name} max={80} />
-                          {oddIn(name).length > 0 && <Tag isWarning>look closely: {oddIn(name).join('; ')}</Tag>}
+                          {oddIn(name).length > 0 && (
+                            <Text size="xs" c="var(--outcome-limit)">
+                              Look closely: {oddIn(name).join('; ')}
+                            </Text>
+                          )}
                         </Group>
                       </td>
                       <td data-label="Calls" className="rows-number">
@@ -74,7 +77,7 @@ export function Unknown({ period, words, whyNot, register }: UnknownProps) {
                         <When at={lastAt} />
                       </td>
                       <td className="rows-wide">
-                        <Button size="compact-sm" variant="default" disabled={whyNot !== null} onClick={() => register(name)}>
+                        <Button size="compact-xs" variant="default" disabled={whyNot !== null} onClick={() => register(name)}>
                           Register
                         </Button>
                       </td>

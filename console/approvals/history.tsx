@@ -127,7 +127,7 @@ function Filter({ label, value, set }: FilterProps) {
 function Table({ rows }: { readonly rows: readonly Approval[] }) {
   return (
     <table className="rows">
-      <caption className="rows-caption">Approvals, newest first</caption>
+      <caption className="only-read">Approvals, newest first</caption>
       <thead>
         <tr>
           <th scope="col">State</th>

@@ -25,7 +25,7 @@ export function Spark({ counts, since, until, every, colour }: SparkProps) {
   const most = Math.max(1, ...sums);
   const step = width / bars;
   return (
-    <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
+    <svg className="spark" width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
       <path d={`M0 ${height - 0.5}H${width}`} stroke="var(--line)" />
       {sums.map((sum, at) =>
         sum === 0 ? null : (

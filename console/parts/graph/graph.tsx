@@ -1,6 +1,6 @@
 // Who called whom, as a picture and as text. The picture is loaded when it is needed, and only where there is space for
 // it; the text is for small screens and for screen readers.
-import { Box, Skeleton, Text } from '@mantine/core';
+import { Anchor, Box, Skeleton, Text } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { lazy, Suspense } from 'react';
 import { Link } from 'react-router';
@@ -93,7 +93,13 @@ function Name({ node }: { readonly node: GraphNode }) {
           <span className="only-read">{outcomeWords[node.outcome]} </span>{' '}
         </span>
       )}
-      {node.to === undefined ? name : <Link to={node.to}>{name}</Link>}
+      {node.to === undefined ? (
+        name
+      ) : (
+        <Anchor component={Link} to={node.to} inherit>
+          {name}
+        </Anchor>
+      )}
     </>
   );
 }

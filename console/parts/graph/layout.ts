@@ -1,36 +1,65 @@
-// Places the nodes of a graph, in a worker.
-import ELK, { type ElkNode } from 'elkjs/lib/elk-api.js';
+// Places the nodes of a graph, in a worker. To start the worker takes most of the time, so it stays for a while.
+import ElkWorker, { type ELK, type ElkNode } from 'elkjs/lib/elk-api.js';
 import workerUrl from 'elkjs/lib/elk-worker.min.js?url';
 import type { GraphEdge, GraphNode } from './graph.tsx';
 
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
 export interface Laid {
-  readonly boxes: ReadonlyMap<string, { readonly x: number; readonly y: number; readonly width: number }>;
+  readonly boxes: ReadonlyMap<string, Point & { readonly width: number }>;
+  /** The way of each edge around the nodes, by its place in the list. */
+  readonly ways: readonly (readonly Point[])[];
   readonly height: number;
 }
 
 export const nodeHeight = 60;
-const widthOf = ({ name, note = '' }: GraphNode): number => Math.min(240, Math.max(110, 40 + 7.4 * Math.max(name.length, note.length)));
+const widthOf = ({ name, note = '' }: GraphNode): number => Math.min(240, Math.max(110, 56 + 7.4 * Math.max(name.length, note.length)));
 
-export async function layOut(nodes: readonly GraphNode[], edges: readonly GraphEdge[], signal: AbortSignal): Promise<Laid> {
-  const elk = new ELK({ workerUrl });
-  const end = (): void => elk.terminateWorker();
-  signal.addEventListener('abort', end, { once: true });
+const idleMs = 60_000;
+const worker = { elk: null as ELK | null, layouts: 0, timer: undefined as ReturnType<typeof setTimeout> | undefined };
+
+/** Lends the worker, and ends it when it was not used for a minute. */
+async function withElk<T>(use: (elk: ELK) => Promise<T>): Promise<T> {
+  clearTimeout(worker.timer);
+  worker.elk ??= new ElkWorker({ workerUrl });
+  worker.layouts += 1;
   try {
-    const graph: ElkNode = {
-      id: 'root',
-      layoutOptions: {
-        'elk.algorithm': 'layered',
-        'elk.direction': 'RIGHT',
-        'elk.spacing.nodeNode': '18',
-        'elk.layered.spacing.nodeNodeBetweenLayers': '90',
-      },
-      children: nodes.map((node): ElkNode => ({ id: node.id, width: widthOf(node), height: nodeHeight })),
-      edges: edges.map(({ from, to }, at) => ({ id: String(at), sources: [from], targets: [to] })),
-    };
-    const { children = [], height = 0 } = await elk.layout(graph);
-    return { boxes: new Map(children.map(({ id, x = 0, y = 0, width = 0 }) => [id, { x, y, width }])), height };
+    return await use(worker.elk);
   } finally {
-    signal.removeEventListener('abort', end);
-    end();
+    worker.layouts -= 1;
+    if (worker.layouts === 0)
+      worker.timer = setTimeout(() => {
+        worker.elk?.terminateWorker();
+        worker.elk = null;
+      }, idleMs);
   }
+}
+
+export async function layOut(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): Promise<Laid> {
+  const graph: ElkNode = {
+    id: 'root',
+    layoutOptions: {
+      'elk.algorithm': 'layered',
+      'elk.direction': 'RIGHT',
+      'elk.spacing.nodeNode': '18',
+      'elk.layered.spacing.nodeNodeBetweenLayers': '90',
+    },
+    children: nodes.map((node): ElkNode => ({ id: node.id, width: widthOf(node), height: nodeHeight })),
+    edges: edges.map(({ from, to }, at) => ({ id: String(at), sources: [from], targets: [to] })),
+  };
+  const { children = [], edges: laid = [], height = 0 } = await withElk((elk) => elk.layout(graph));
+  const ways = new Map(
+    laid.map(({ id, sections = [] }) => [
+      id,
+      sections.flatMap(({ startPoint, bendPoints = [], endPoint }) => [startPoint, ...bendPoints, endPoint]),
+    ]),
+  );
+  return {
+    boxes: new Map(children.map(({ id, x = 0, y = 0, width = 0 }) => [id, { x, y, width }])),
+    ways: edges.map((_, at) => ways.get(String(at)) ?? []),
+    height,
+  };
 }

@@ -1,14 +1,24 @@
 // The picture of a graph. Its layout is computed in a worker, so that a large one stops no key and no scroll.
 import '@xyflow/react/dist/style.css';
 import './graph.css';
-import { Skeleton, Text } from '@mantine/core';
-import { Background, type Edge, Handle, MarkerType, type Node, type NodeProps, Position, ReactFlow, ReactFlowProvider } from '@xyflow/react';
+import { Anchor, Skeleton, Text } from '@mantine/core';
+import {
+  Background,
+  type Edge,
+  Handle,
+  MarkerType,
+  type Node,
+  type NodeProps,
+  Position,
+  ReactFlow,
+  ReactFlowProvider,
+} from '@xyflow/react';
 import { useEffect, useState } from 'react';
 import { Link } from 'react-router';
 import { visible } from '../foreign.tsx';
 import { OutcomeSign } from '../outcome.tsx';
 import type { GraphEdge, GraphNode, GraphProps } from './graph.tsx';
-import { type Laid, layOut, nodeHeight } from './layout.ts';
+import { type Laid, layOut, nodeHeight, type Point } from './layout.ts';
 
 type Shown = Node<{ readonly node: GraphNode; readonly [key: string]: unknown }, 'shown'>;
 
@@ -16,16 +26,14 @@ export default function Picture({ nodes, edges, label }: GraphProps) {
   const [laid, setLaid] = useState<Laid | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
-    const stop = new AbortController();
-    layOut(nodes, edges, stop.signal).then(
-      (done) => {
-        if (!stop.signal.aborted) setLaid(done);
-      },
-      (error: unknown) => {
-        if (!stop.signal.aborted) setProblem(error instanceof Error ? error.message : String(error));
-      },
+    let isWanted = true;
+    layOut(nodes, edges).then(
+      (done) => isWanted && setLaid(done),
+      (error: unknown) => isWanted && setProblem(error instanceof Error ? error.message : String(error)),
     );
-    return () => stop.abort();
+    return () => {
+      isWanted = false;
+    };
   }, [nodes, edges]);
   if (problem !== null) return <Text size="sm">The picture could not be drawn ({problem}). The text below has the same.</Text>;
   if (laid === null) return <Skeleton height={260} />;
@@ -34,8 +42,9 @@ export default function Picture({ nodes, edges, label }: GraphProps) {
       <ReactFlowProvider>
         <ReactFlow
           nodes={shownNodes(nodes, laid)}
-          edges={shownEdges(edges)}
+          edges={shownEdges(edges, laid)}
           nodeTypes={nodeTypes}
+          edgeTypes={edgeTypes}
           fitView
           fitViewOptions={{ padding: 0.08, maxZoom: 1 }}
           minZoom={0.2}
@@ -63,14 +72,48 @@ const shownNodes = (nodes: readonly GraphNode[], laid: Laid): Shown[] =>
     return [{ id: node.id, type: 'shown', position: { x: box.x, y: box.y }, width: box.width, height: nodeHeight, data: { node } }];
   });
 
-const shownEdges = (edges: readonly GraphEdge[]): Edge[] =>
-  edges.map(({ from, to, note }) => ({
+type Way = Edge<{ readonly points: readonly Point[]; readonly [key: string]: unknown }, 'way'>;
+
+const shownEdges = (edges: readonly GraphEdge[], { ways }: Laid): Way[] =>
+  edges.map(({ from, to, note }, at) => ({
     id: `${from} ${to}`,
+    type: 'way',
     source: from,
     target: to,
+    data: { points: ways[at] ?? [] },
     ...(note === undefined ? {} : { label: note }),
     markerEnd: { type: MarkerType.ArrowClosed, color: 'var(--quiet)' },
   }));
+
+function WayEdge({ data, label, markerEnd }: EdgeProps<Way>) {
+  const points = data?.points ?? [];
+  const middle = middleOf(points);
+  if (middle === null) return null;
+  const path = points.map(({ x, y }, at) => `${at === 0 ? 'M' : 'L'}${x} ${y}`).join('');
+  return (
+    <BaseEdge
+      path={path}
+      labelX={middle.x}
+      labelY={middle.y}
+      {...(label === undefined ? {} : { label })}
+      {...(markerEnd === undefined ? {} : { markerEnd })}
+    />
+  );
+}
+
+/** The middle of the longest part of a way. Null: it has no part. */
+function middleOf(points: readonly Point[]): Point | null {
+  let longest: { readonly length: number; readonly middle: Point } | null = null;
+  for (const [at, to] of points.entries()) {
+    const from = points[at - 1];
+    if (from === undefined) continue;
+    const length = Math.hypot(to.x - from.x, to.y - from.y);
+    if (longest === null || length > longest.length) longest = { length, middle: { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 } };
+  }
+  return longest?.middle ?? null;
+}
+
+const edgeTypes = { way: WayEdge };
 
 function ShownNode({ data: { node } }: NodeProps<Shown>) {
   const name = visible(node.name.slice(0, 60));
@@ -85,7 +128,13 @@ function ShownNode({ data: { node } }: NodeProps<Shown>) {
       <span className="graph-kind">{node.kind}</span>
       <span className="graph-line">
         {node.outcome !== undefined && <OutcomeSign outcome={node.outcome} size={12} />}
-        {node.to === undefined ? words : <Link to={node.to}>{words}</Link>}
+        {node.to === undefined ? (
+          words
+        ) : (
+          <Anchor component={Link} to={node.to} inherit className="graph-link">
+            {words}
+          </Anchor>
+        )}
       </span>
       {node.note !== undefined && <span className="graph-note">{node.note}</span>}
       <Handle type="source" position={Position.Right} isConnectable={false} />
