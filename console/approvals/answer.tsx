@@ -92,6 +92,8 @@ function Form({ answer, approval, together, close }: ConfirmProps & { readonly a
           value={note}
           onChange={(event) => setNote(event.currentTarget.value)}
           maxLength={1_000}
+          // A key that was pressed twice is no note.
+          readOnly={!isArmed}
           autosize
           minRows={2}
           maxRows={6}

@@ -69,6 +69,7 @@ export function One({ id, isAlone = false }: { readonly id: string; readonly isA
 function Shown({ approval, isAlone }: { readonly approval: WholeApproval; readonly isAlone: boolean }) {
   const [isWhole, setWhole] = useState(false);
   const [together, setTogether] = useState<readonly string[]>([]);
+  const [answer, setAnswer] = useState<Answer | null>(null);
   return (
     <Stack gap="md">
       <Box>
@@ -81,7 +82,7 @@ function Shown({ approval, isAlone }: { readonly approval: WholeApproval; readon
           )}
         </Group>
         <Title order={isAlone ? 1 : 2} size="h3">
-          An agent wants to call a tool
+          {approval.state === 'pending' ? 'An agent wants to call a tool' : 'An agent wanted to call a tool'}
         </Title>
         <Text size="sm" mt={4}>
           <Chain call={approval.call} /> asks for <Foreign text={approval.call.sub} max={60} />
@@ -95,12 +96,13 @@ function Shown({ approval, isAlone }: { readonly approval: WholeApproval; readon
       </ForeignFrame>
       <Input approval={approval} onWhole={setWhole} />
       <Rules approval={approval} />
-      <Section title="Who asks">
+      <Section title="Who asks" side={<TakeBack approval={approval} ask={() => setAnswer('cancel')} />}>
         <Asked approval={approval} />
       </Section>
       <Others approval={approval} together={together} setTogether={setTogether} />
       <Before approval={approval} />
-      <Bar approval={approval} isWhole={isWhole} together={together} />
+      {approval.state === 'pending' && <Bar approval={approval} isWhole={isWhole} together={together} ask={setAnswer} />}
+      <Confirm answer={answer} approval={approval} together={together} close={() => setAnswer(null)} />
     </Stack>
   );
 }
@@ -194,65 +196,58 @@ interface BarProps {
   readonly approval: Approval;
   readonly isWhole: boolean;
   readonly together: readonly string[];
+  readonly ask: (answer: Answer) => void;
 }
 
 /** The answers, always within reach, and why one of them cannot be given. */
-function Bar({ approval, isWhole, together }: BarProps) {
+function Bar({ approval, isWhole, together, ask }: BarProps) {
   const session = useSession();
-  const [answer, setAnswer] = useState<Answer | null>(null);
   const problem = answerProblem(approval, session);
-  const isPending = approval.state === 'pending';
-  const mayDeny = isPending && problem?.kind !== 'no';
+  const mayDeny = problem?.kind !== 'no';
   const whyNotApprove = isWhole
     ? approveProblem(approval, session)
     : 'Show the input to its end first. What was not shown cannot be approved.';
   const mayApprove = mayDeny && whyNotApprove === null;
-  const isTheirs = approval.call.sub === session.sub || session.role !== 'member';
-  const mayCancel = isTheirs && (isPending || approval.state === 'approved');
   useKeys([
-    { key: 'a', what: 'approve', run: () => mayApprove && setAnswer('approve') },
-    { key: 'd', what: 'deny', run: () => mayDeny && setAnswer('deny') },
+    { key: 'a', what: 'approve', run: () => mayApprove && ask('approve') },
+    { key: 'd', what: 'deny', run: () => mayDeny && ask('deny') },
   ]);
-  const words = problem?.why ?? (isPending ? whyNotApprove : null);
+  const words = problem?.why ?? whyNotApprove;
   return (
     <Box className="approval-bar">
-      {isPending && words !== null && (
+      {words !== null && (
         <Text size="sm" mb={8} c={problem?.kind === 'perhaps' ? 'var(--outcome-limit)' : 'var(--quiet)'} role="note">
           {words}
         </Text>
       )}
       <Group gap="sm" wrap="nowrap">
-        {isPending && (
-          <>
-            <Button
-              size="md"
-              color="red"
-              variant="outline"
-              disabled={!mayDeny}
-              onClick={() => setAnswer('deny')}
-              rightSection={<Key name="d" />}
-            >
-              Deny
-            </Button>
-            <Button
-              size="md"
-              disabled={!mayApprove}
-              onClick={() => setAnswer('approve')}
-              rightSection={<Key name="a" />}
-              className="approval-main"
-            >
-              {together.length === 0 ? 'Approve' : `Approve ${together.length + 1} calls`}
-            </Button>
-          </>
-        )}
-        {mayCancel && (
-          <Button size="md" variant="default" ml="auto" px="xs" onClick={() => setAnswer('cancel')}>
-            {isPending ? 'Take back' : 'Take the approval back'}
-          </Button>
-        )}
+        <Button
+          size="md"
+          color="var(--outcome-deny)"
+          variant="outline"
+          disabled={!mayDeny}
+          onClick={() => ask('deny')}
+          rightSection={<Key name="d" />}
+        >
+          Deny
+        </Button>
+        <Button size="md" disabled={!mayApprove} onClick={() => ask('approve')} rightSection={<Key name="a" />} className="approval-main">
+          {together.length === 0 ? 'Approve' : `Approve ${together.length + 1} calls`}
+        </Button>
       </Group>
-      <Confirm answer={answer} approval={approval} together={together} close={() => setAnswer(null)} />
     </Box>
+  );
+}
+
+/** For the person that the call is made for, and for owners and admins. */
+function TakeBack({ approval, ask }: { readonly approval: Approval; readonly ask: () => void }) {
+  const { role, sub, may } = useSession();
+  const isTheirs = approval.call.sub === sub || role !== 'member';
+  if (!isTheirs || may('admin.approvals').why !== null || (approval.state !== 'pending' && approval.state !== 'approved')) return null;
+  return (
+    <Button size="compact-sm" variant="default" onClick={ask}>
+      {approval.state === 'pending' ? 'Take the question back' : 'Take the approval back'}
+    </Button>
   );
 }
 

@@ -4,7 +4,9 @@ import './graph.css';
 import { Anchor, Skeleton, Text } from '@mantine/core';
 import {
   Background,
+  BaseEdge,
   type Edge,
+  type EdgeProps,
   Handle,
   MarkerType,
   type Node,
