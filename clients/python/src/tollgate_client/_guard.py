@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -158,22 +158,58 @@ def _is_receiver(function: Callable[..., Any], first: str) -> bool:
     return first in ("self", "cls") and "." in name.rpartition("<locals>.")[2]
 
 
+_Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def _make(tool: _Tool, args: tuple[Any, ...], kwargs: dict[str, Any], target: Callable[[_Arguments], Any]) -> Any:
+    """Asks, calls `target` with what was decided, and returns what of its output may be passed on."""
+    run, call = tool.how.run_of(), tool.bind(args, kwargs)
+    permit = run._decide(tool.how, call.form)  # pyright: ignore[reportPrivateUsage]
+    given = tool.given(call, permit)
+    try:
+        output = target(given)
+    except Exception as error:
+        failure = error
+    else:
+        return run.report(permit, output)
+    # Not inside of `except`: what is raised here would have the tool's exception as its context.
+    raise run._report_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
+
+
+async def _amake(
+    tool: _Tool, args: tuple[Any, ...], kwargs: dict[str, Any], target: Callable[[_Arguments], Awaitable[Any]]
+) -> Any:
+    """The same in an event loop."""
+    run, call = tool.how.run_of(), tool.bind(args, kwargs)
+    permit = await run._adecide(tool.how, call.form)  # pyright: ignore[reportPrivateUsage]
+    given = tool.given(call, permit)
+    try:
+        output = await target(given)
+    except Exception as error:
+        failure = error
+    else:
+        return await run.areport(permit, output)
+    raise await run._areport_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
+
+
 def _function(tool: _Tool) -> Callable[..., Any]:
+    def target(given: _Arguments) -> object:
+        return tool.returned(tool.target(*given[0], **given[1]))
+
     @functools.wraps(tool.function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        run, call = tool.how.run_of(), tool.bind(args, kwargs)
-        permit = run._decide(tool.how, call.form)  # pyright: ignore[reportPrivateUsage]
-        given, named = tool.given(call, permit)
-        failure: Exception | None = None
-        output: Any = None
-        try:
-            output = tool.returned(tool.target(*given, **named))
-        except Exception as error:
-            failure = error
-        # Not inside of `except`: what is raised here would have the tool's exception as its context.
-        if failure is not None:
-            raise run._report_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
-        return run.report(permit, output)
+        return _make(tool, args, kwargs, target)
+
+    return called
+
+
+def _coroutine(tool: _Tool) -> Callable[..., Any]:
+    async def target(given: _Arguments) -> object:
+        return tool.returned(await tool.target(*given[0], **given[1]))
+
+    @functools.wraps(tool.function)
+    async def called(*args: Any, **kwargs: Any) -> Any:
+        return await _amake(tool, args, kwargs, target)
 
     return called
 
@@ -181,36 +217,53 @@ def _function(tool: _Tool) -> Callable[..., Any]:
 def _generator(tool: _Tool) -> Callable[..., Any]:
     @functools.wraps(tool.function)
     def called(*args: Any, **kwargs: Any) -> Generator[Any, None, Any]:
-        run, call = tool.how.run_of(), tool.bind(args, kwargs)
-        permit = run._decide(tool.how, call.form)  # pyright: ignore[reportPrivateUsage]
-        given, named = tool.given(call, permit)
-        failure: Exception | None = None
-        items: list[Any] = []
         result: Any = None
-        try:
-            result = yield from _collected(tool.target(*given, **named), items)
-        except Exception as error:
-            failure = error
-        if failure is not None:
-            raise run._report_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
-        items, result = _split(run.report(permit, _joined(items, result)), result)
-        yield from items
-        return result
+
+        def target(given: _Arguments) -> object:
+            nonlocal result
+            items, result = _collected(tool.target(*given[0], **given[1]))
+            return items if result is None else {"items": items, "result": result}
+
+        passed = _make(tool, args, kwargs, target)
+        if result is None:
+            yield from passed
+            return None
+        yield from passed["items"]
+        return passed["result"]
 
     return called
 
 
-def _collected(source: Generator[Any, None, Any], items: list[Any]) -> Generator[Any, None, Any]:
-    """Collects all items, and ends with what the generator returned. It yields nothing."""
+def _async_generator(tool: _Tool) -> Callable[..., Any]:
+    async def target(given: _Arguments) -> object:
+        items: list[Any] = []
+        source = tool.target(*given[0], **given[1])
+        async for item in source:
+            items.append(item)
+            if len(items) > items_max:
+                await source.aclose()
+                raise _too_many()
+        return items
+
+    @functools.wraps(tool.function)
+    async def called(*args: Any, **kwargs: Any) -> AsyncGenerator[Any]:
+        for item in await _amake(tool, args, kwargs, target):
+            yield item
+
+    return called
+
+
+def _collected(source: Generator[Any, None, Any]) -> tuple[list[Any], Any]:
+    """Returns all items, and what the generator returned."""
+    items: list[Any] = []
     while True:
         try:
             items.append(next(source))
         except StopIteration as end:
-            return end.value
+            return items, end.value
         if len(items) > items_max:
             source.close()
-            raise _TooMany(f"the tool yielded more than {items_max} items")
-    yield
+            raise _too_many()
 
 
 items_max = 100_000
@@ -221,53 +274,5 @@ class _TooMany(Exception):
     pass
 
 
-def _joined(items: list[Any], result: object) -> object:
-    return items if result is None else {"items": items, "result": result}
-
-
-def _split(passed: Any, result: object) -> tuple[list[Any], Any]:
-    return (passed, None) if result is None else (passed["items"], passed["result"])
-
-
-def _coroutine(tool: _Tool) -> Callable[..., Any]:
-    @functools.wraps(tool.function)
-    async def called(*args: Any, **kwargs: Any) -> Any:
-        run, call = tool.how.run_of(), tool.bind(args, kwargs)
-        permit = await run._adecide(tool.how, call.form)  # pyright: ignore[reportPrivateUsage]
-        given, named = tool.given(call, permit)
-        failure: Exception | None = None
-        output: Any = None
-        try:
-            output = tool.returned(await tool.target(*given, **named))
-        except Exception as error:
-            failure = error
-        if failure is not None:
-            raise await run._areport_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
-        return await run.areport(permit, output)
-
-    return called
-
-
-def _async_generator(tool: _Tool) -> Callable[..., Any]:
-    @functools.wraps(tool.function)
-    async def called(*args: Any, **kwargs: Any) -> AsyncGenerator[Any]:
-        run, call = tool.how.run_of(), tool.bind(args, kwargs)
-        permit = await run._adecide(tool.how, call.form)  # pyright: ignore[reportPrivateUsage]
-        given, named = tool.given(call, permit)
-        failure: Exception | None = None
-        items: list[Any] = []
-        source = tool.target(*given, **named)
-        try:
-            async for item in source:
-                items.append(item)
-                if len(items) > items_max:
-                    await source.aclose()
-                    raise _TooMany(f"the tool yielded more than {items_max} items")
-        except Exception as error:
-            failure = error
-        if failure is not None:
-            raise await run._areport_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
-        for item in await run.areport(permit, items):
-            yield item
-
-    return called
+def _too_many() -> _TooMany:
+    return _TooMany(f"the tool yielded more than {items_max} items")
