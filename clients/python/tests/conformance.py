@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from tollgate_client import Cost, CostDenied, Gate, Permit, Run, Tier, ToolDenied
 
-from .conftest import World, attempts, checkout
+from .programs import World, attempts, checkout
 
 Json = dict[str, Any]
 

@@ -1,184 +1,29 @@
-"""
-Starts a control plane with its embedded PostgreSQL, and a sidecar, both of this checkout and on free ports, once for
-all tests. Policy: `tests/policy.py`.
-"""
+"""The fixtures of all tests: the programs that they need, and a gate to the sidecar of these."""
 
 from __future__ import annotations
 
-import os
-import re
-import secrets
-import shutil
-import subprocess
-import tempfile
-import threading
-from collections.abc import Generator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Generator
+from contextlib import ExitStack
 
-import httpx
 import pytest
 
 from tollgate_client import Gate, connect
 
-from .policy import registered_agent, workspace_policy
+from .programs import Addresses, World, given, plane_and_sidecar, world_at
 
-checkout = Path(__file__).resolve().parents[3]
-ready_s = 120
-has_socket = "TOLLGATE_SOCKET" in (checkout / "sidecar/app/config.ts").read_text()
-
-
-@dataclass(frozen=True)
-class World:
-    """
-    `socket`: of the sidecar, if it `has_socket`. `plane`: the control plane, which answers hooks too. `key`: of the
-    member ana, who has the agents. `bob` may answer her approvals.
-    """
-
-    sidecar: str
-    socket: str
-    plane: str
-    key: str
-    owner: httpx.Client
-    bob: httpx.Client
-
-    def register(self, name: str, **fields: object) -> None:
-        """Registers an agent of the workspace."""
-        agent = {"name": name, "model": "demo/echo", "enabledTools": ["github.*"], **fields}
-        _checked(self.owner.post("/api/v1/agents", json=agent))
-
-    def put_policy(self, policy: Mapping[str, object]) -> None:
-        _checked(self.owner.put("/default/admin/workspacePolicy", json=policy))
-
-    def entries(self, session: str, count: int) -> list[dict[str, Any]]:
-        """Returns the entries of a session, oldest first, as soon as there are this many."""
-        found: list[dict[str, Any]] = []
-        for _ in attempts():
-            answer = _checked(self.owner.get("/default/admin/audit", params={"session": session, "limit": 1000})).json()
-            found = answer["entries"]
-            if len(found) >= count:
-                return found[::-1]
-        raise AssertionError(f"{count} entries were expected, there are {len(found)}")
-
-    def pending(self, session: str) -> str:
-        """Returns the id of the approval that is pending in a session, as soon as there is one."""
-        for _ in attempts():
-            found = _checked(self.bob.get("/default/admin/approvals", params={"session": session})).json()["approvals"]
-            for approval in found:
-                if approval["state"] == "pending":
-                    return str(approval["id"])
-        raise AssertionError("no approval is pending")
-
-    def answer(self, approval_id: str, how: str, note: str) -> None:
-        _checked(self.bob.post(f"/default/admin/approvals/{approval_id}/{how}", json={"note": note}))
-
-
-def attempts(seconds: float = 30) -> Generator[None]:
-    """Paces a poll of what has no event."""
-    pause = threading.Event()
-    for _ in range(int(seconds * 20)):
-        yield
-        pause.wait(0.05)
-
-
-def _checked(answer: httpx.Response) -> httpx.Response:
-    assert answer.is_success, f"{answer.request.url}: {answer.status_code} {answer.text}"
-    return answer
-
-
-@contextmanager
-def program(args: list[str], env: Mapping[str, str], log: Path) -> Generator[dict[str, str]]:
-    """Starts a program, and yields the addresses that it prints, by name."""
-    path = {"PATH": os.environ["PATH"]}
-    with log.open("w") as errors:
-        child = subprocess.Popen(
-            ["node", *args], cwd=checkout, env={**path, **env}, stdout=subprocess.PIPE, stderr=errors, text=True
-        )
-        try:
-            assert child.stdout is not None
-            timer = threading.Timer(ready_s, child.kill)
-            timer.start()
-            announced: dict[str, str] = {}
-            wanted = {"REST", "gRPC"} if "start" in args else {"hooks"}
-            for line in child.stdout:
-                match = re.fullmatch(r"  (\w+) +(\S+)\n", line)
-                if match:
-                    announced[match[1]] = match[2]
-                if wanted <= announced.keys():
-                    break
-            timer.cancel()
-            assert wanted <= announced.keys(), f"{args} announced {announced}: {log.read_text()[-2000:]}"
-            yield announced
-        finally:
-            child.terminate()
-            child.wait(60)
-            if child.stdout is not None:
-                child.stdout.close()
+# A machine that is busy with other work is no sidecar that is absent.
+answer_within_s = 60
 
 
 @pytest.fixture(scope="session")
 def world() -> Generator[World]:
     with ExitStack() as stack:
-        folder = Path(tempfile.mkdtemp(prefix="tollgate-python-"))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        # The embedded PostgreSQL of root runs under another account.
-        folder.chmod(0o711)
-        owner_key = f"gsk_default_{secrets.token_hex(20)}"
-        plane_env = {
-            "TOLLGATE_OWNER_KEY": owner_key,
-            "TOLLGATE_DATA_DIR": str(folder / "plane"),
-            "TOLLGATE_PORT": "0",
-            "TOLLGATE_GRPC_PORT": "0",
-        }
-        plane = stack.enter_context(program(["control-plane/bin.js", "start"], plane_env, folder / "plane.log"))
-
-        def client(key: str) -> httpx.Client:
-            headers = {"authorization": f"Bearer {key}"}
-            return stack.enter_context(
-                httpx.Client(base_url=plane["REST"], headers=headers, trust_env=False, timeout=30)
-            )
-
-        owner = client(owner_key)
-
-        def new_key(uid: str | None, *scopes: str) -> str:
-            named = {} if uid is None else {"uid": uid}
-            body = {"name": f"{uid}-{scopes[0]}", "scopes": scopes, **named}
-            return str(_checked(owner.post("/default/admin/keys", json=body)).json()["key"])
-
-        for uid, role in (("ana", "member"), ("bob", "admin")):
-            member = {"uid": uid, "email": f"{uid}@example.com", "role": role}
-            _checked(owner.post("/default/admin/members", json=member))
-        _checked(owner.put("/default/admin/workspacePolicy", json=workspace_policy))
-        _checked(owner.post("/api/v1/agents", json=registered_agent))
-        sidecar_env = {
-            "TOLLGATE_KEY": new_key(None, "sidecar.sync"),
-            "TOLLGATE_CONTROL_PLANE": plane["gRPC"],
-            "TOLLGATE_SPOOL_DIR": str(folder / "sidecar"),
-            "TOLLGATE_SIDECAR_PORT": "0",
-        }
-        socket = folder / "sidecar.sock"
-        if has_socket:
-            sidecar_env["TOLLGATE_SOCKET"] = str(socket)
-        bob = client(new_key("bob", "admin.approvals"))
-        key = new_key("ana", "govern")
-        sidecar = stack.enter_context(program(["sidecar/bin.js"], sidecar_env, folder / "sidecar.log"))
-        address = sidecar["hooks"].removesuffix("/govern/tool-use")
-        for _ in attempts(ready_s):
-            if httpx.get(f"{address}/readyz", trust_env=False).is_success:
-                break
-        yield World(
-            sidecar=address,
-            socket=f"unix:{socket}",
-            plane=plane["REST"],
-            key=key,
-            owner=owner,
-            bob=bob,
-        )
+        shared = given()
+        at = stack.enter_context(plane_and_sidecar()) if shared is None else Addresses.of(shared)
+        yield stack.enter_context(world_at(at))
 
 
 @pytest.fixture
 def gate(world: World) -> Generator[Gate]:
-    with connect(sidecar=world.sidecar, key=world.key) as gate:
+    with connect(sidecar=world.sidecar, key=world.key, timeout=answer_within_s) as gate:
         yield gate

@@ -11,7 +11,7 @@ import pytest
 
 from tollgate_client import Abort, Gate, Run, ToolDenied
 
-from .conftest import World, attempts
+from .programs import World, attempts
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ import pytest
 from tollgate_client import Gate, connect
 
 from .conformance import Json, cases, differences, problems_of
-from .conftest import World, attempts, checkout, program
 from .policy import workspace_policy
+from .programs import World, attempts, checkout, program
 
 names = [case["name"] for case in cases]
 

@@ -11,7 +11,7 @@ import pytest
 
 from tollgate_client import Cost, CostDenied, Gate, Run, ToolDenied, connect
 
-from .conftest import World, attempts
+from .programs import World, attempts
 from .stand_in import answering, http, stand_in
 
 

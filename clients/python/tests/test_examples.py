@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import World, checkout
+from .programs import World, checkout
 
 pages = ("clients/python/README.md", "docs/doors/python.md")
 blocks = [

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from tollgate_client import Gate, RedactedError, Run, ToolDenied, carry, connect, current_run, guard
 
-from .conftest import World, has_socket
+from .programs import World, has_socket
 
 mail = "bob@corp.io"
 mark = "[redacted:email#1]"

@@ -20,7 +20,7 @@ import pytest
 
 from tollgate_client import Gate, Run
 
-from ..conftest import World, attempts, checkout
+from ..programs import World, attempts, checkout
 from .model import Model, key, scripted_model
 
 T = TypeVar("T")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import httpx
 
-checkout = Path(__file__).resolve().parents[4]
+from ..programs import checkout, given
+
 key = "no-key-is-needed"
 
 
@@ -55,22 +55,30 @@ def _text(message: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def scripted_model() -> Generator[Model]:
+def model_process() -> Generator[dict[str, str]]:
+    """Starts the model, and yields its addresses by name: `model`, and `script`, which sets and tells."""
     child = subprocess.Popen(
         ["node", "--import", "tsx", "test/support/model-process.ts"],
         cwd=checkout,
         env={"PATH": os.environ["PATH"]},
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
     )
     try:
         assert child.stdout is not None
-        addresses = dict(child.stdout.readline().split() for _ in range(2))
-        model = Model(addresses["model"], addresses["script"])
-        yield model
-        model.close()
+        yield dict(child.stdout.readline().split() for _ in range(2))
     finally:
         child.terminate()
         child.wait(30)
         if child.stdout is not None:
             child.stdout.close()
+
+
+@contextmanager
+def scripted_model() -> Generator[Model]:
+    with ExitStack() as stack:
+        addresses = given() or stack.enter_context(model_process())
+        model = Model(addresses["model"], addresses["script"])
+        stack.callback(model.close)
+        yield model

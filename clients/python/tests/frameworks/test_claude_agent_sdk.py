@@ -27,7 +27,7 @@ from claude_agent_sdk.types import AssistantMessage, HookContext, HookEvent, Hoo
 from tollgate_client import Run, connect
 from tollgate_client.claude_agent_sdk import hooks
 
-from ..conftest import World
+from ..programs import World
 from ..stand_in import stand_in
 from .model import Model, calls
 

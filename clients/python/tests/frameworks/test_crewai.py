@@ -17,7 +17,7 @@ from crewai.tools import BaseTool, tool
 from tollgate_client import Gate, Run, ToolDenied, connect
 from tollgate_client.crewai import govern
 
-from ..conftest import World
+from ..programs import World
 from .model import Model, calls
 
 logging.getLogger("crewai").setLevel(logging.ERROR)

@@ -23,7 +23,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from tollgate_client import Gate, Run, ToolDenied, current_run, guard
 from tollgate_client.google_adk import govern
 
-from ..conftest import World
+from ..programs import World
 from .model import Model, calls
 
 spans = InMemorySpanExporter()

@@ -26,7 +26,7 @@ from pydantic import SecretStr
 from tollgate_client import Run, ToolDenied, connect
 from tollgate_client.langchain import TollgateInterceptor, TollgateMiddleware
 
-from ..conftest import World
+from ..programs import World
 from .conftest import decided, hops, mcp_server, wait_for
 from .model import Model, calls, key
 

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from tollgate_client import Gate, RedactedError, Run, ToolDenied
 from tollgate_client.mcp import govern
 
-from ..conftest import World, attempts, checkout
+from ..programs import World, attempts, checkout
 
 T = TypeVar("T")
 

@@ -36,7 +36,7 @@ from openai import AsyncOpenAI
 from tollgate_client import Gate, Run, ToolDenied, connect
 from tollgate_client.openai_agents import Handoffs, govern, govern_server
 
-from ..conftest import World
+from ..programs import World
 from .conftest import decided, hops, mcp_server, wait_for
 from .model import Model, calls, key
 

@@ -35,7 +35,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from tollgate_client import Gate, Run, ToolDenied, current_run
 from tollgate_client.pydantic_ai import govern
 
-from ..conftest import World
+from ..programs import World
 from .model import Model, calls, key
 
 png = b"\x89PNG\r\n\x1a\n\x00\xff"
