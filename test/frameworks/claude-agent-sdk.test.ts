@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startRun } from '../../sidecar/doors/library/library.ts';
 import { createTestSidecar } from '../support/governing.ts';
 import { ruleFor } from '../support/snapshots.ts';
+import { attributesOf, startTelemetryCollector } from '../support/telemetry-collector.ts';
 import { claudeEnvironment } from './claude-agent-sdk.ts';
 import { type Model, startModel } from './model.ts';
 
@@ -20,7 +21,11 @@ afterAll(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-async function perform(hooks: Options['hooks'], call: { tool: string; input: object }): Promise<readonly string[]> {
+async function perform(
+  hooks: Options['hooks'],
+  call: { tool: string; input: object },
+  environment: Readonly<Record<string, string>> = {},
+): Promise<readonly string[]> {
   await model.answers([call], 'Done.');
   const options: Options = {
     ...(hooks === undefined ? {} : { hooks }),
@@ -30,7 +35,7 @@ async function perform(hooks: Options['hooks'], call: { tool: string; input: obj
     persistSession: false,
     tools: ['Read', 'Write'],
     permissionMode: 'acceptEdits',
-    env: claudeEnvironment(home, model.url),
+    env: { ...claudeEnvironment(home, model.url), ...environment },
   };
   for await (const message of query({ prompt: 'Go.', options })) if (message.type === 'result') expect(message.subtype).toBe('success');
   return model.read();
@@ -69,4 +74,30 @@ test('if a hook fails in a way that it does not expect, the SDK blocks the call'
   const broken = PreToolUse.map((matcher) => ({ ...matcher, hooks: [() => Promise.reject(new Error('broken'))] }));
   await perform({ ...others, PreToolUse: broken }, { tool: 'Write', input: { file_path: file('broken'), content: 'x' } });
   expect(() => readFileSync(file('broken'))).toThrow('ENOENT');
+});
+
+test('the telemetry of Claude Code has each call and its denial', async () => {
+  const collector = await startTelemetryCollector();
+  const sidecar = await createTestSidecar({ world: { documents: [ruleFor('Write', { permission: 'deny' })], agents: [] } });
+  writeFileSync(file('seen'), 'x');
+  const telemetry = {
+    CLAUDE_CODE_ENABLE_TELEMETRY: '1',
+    OTEL_LOGS_EXPORTER: 'otlp',
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_LOGS_EXPORT_INTERVAL: '100',
+  };
+  const hooks = startRun(sidecar, { agent: 'assistant', tier: 'interactive' }).claudeHooks();
+  await perform(hooks, { tool: 'Write', input: { file_path: file('unseen'), content: 'x' } }, telemetry);
+  await perform(hooks, { tool: 'Read', input: { file_path: file('seen') } }, telemetry);
+  const events = () => collector.records().map(attributesOf);
+  const ofTools = () => events().filter(({ tool_name: name }) => name !== undefined);
+  await collector.until(() => ofTools().length >= 3);
+  expect(ofTools()).toMatchObject([
+    { 'event.name': 'tool_decision', tool_name: 'Write', decision: 'reject', source: 'hook' },
+    { 'event.name': 'tool_decision', tool_name: 'Read', decision: 'accept' },
+    { 'event.name': 'tool_result', tool_name: 'Read', success: 'true' },
+  ]);
+  expect(events().filter(({ 'event.name': name }) => name === 'assistant_response')).toHaveLength(2);
+  await collector.close();
 });
