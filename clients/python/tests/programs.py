@@ -100,7 +100,7 @@ def world_at(at: Addresses) -> Generator[World]:
         yield World(at, owner, bob)
 
 
-def attempts(seconds: float = 30) -> Generator[None]:
+def attempts(seconds: float = 60) -> Generator[None]:
     """Paces a poll of what has no event."""
     pause = threading.Event()
     for _ in range(int(seconds * 20)):

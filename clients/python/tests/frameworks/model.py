@@ -56,7 +56,7 @@ def _text(message: Mapping[str, Any]) -> str:
 
 @contextmanager
 def model_process() -> Generator[dict[str, str]]:
-    """Starts the model, and yields its addresses by name: `model`, and `script`, which sets and tells."""
+    """Starts the model, and yields its addresses by name: `model`, and `script`, which takes what it answers."""
     child = subprocess.Popen(
         ["node", "--import", "tsx", "test/support/model-process.ts"],
         cwd=checkout,

@@ -139,7 +139,13 @@ def test_approval(desk: Desk, run: Run, world: World) -> None:
         await agent
 
     asyncio.run(scenario())
-    assert desk.called == [("payments.transfer", {"amount": 500})]
+    assert desk.called == [("payments.transfer", {"amount": 500})], _account(desk, world, run)
+
+
+def _account(desk: Desk, world: World, run: Run) -> str:
+    """Says why a tool was not called."""
+    decided = [(one["tool"], one["decision"], one["code"]) for one in world.entries(run.session, 1)]
+    return f"the sidecar decided {decided}, and the model read {desk.model.read()}"
 
 
 async def _to_end(options: ClaudeAgentOptions) -> list[Any]:
