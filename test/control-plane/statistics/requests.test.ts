@@ -4,6 +4,9 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditEntry } from '@tollgate/proto/contract';
 import { outcomeOf } from '../../../control-plane/statistics/rules/outcome.ts';
+import { makeId } from '../../../control-plane/access/rules/key.ts';
+import { createRunBooks } from '../../../control-plane/runs/operations/books/run-books.ts';
+import { cent } from '../../support/run-books.ts';
 import { casesOf } from '../../support/case-count.ts';
 import { createRest, type Rest } from '../rest.ts';
 import { entry, records, ship, spool } from '../spool.ts';
@@ -331,7 +334,53 @@ test('agents that called and are not registered are listed by their newest call,
   expect(today).toMatchObject({ since: '2026-06-25T00:00:00.000Z' });
 });
 
-test('a session that another workspace has is not counted', async () => {
+test('what runs cost today is by user, and by agent without what the runs below cost, on pages', async () => {
+  const books = createRunBooks(rest.deps, 'plane-1');
+  const { rows } = await rest.pool.query<{ id: string }>("select id from workspace where slug = 'acme'");
+  const workspaceId = Number(rows[0]?.id);
+  const begin = async (agentName: string, sub: string, parentRunId: string | null = null): Promise<string> => {
+    const id = makeId(randomBytes);
+    const agentId = (agentName[0] ?? '').repeat(20);
+    const run = { workspaceId, id, agentId, agentName, sub, parentRunId, model: 'm', budget: 100 * cent, request: {} };
+    expect(await books.records.begin(run)).toBe(true);
+    return id;
+  };
+  const spend = async (id: string, microcents: number): Promise<void> => {
+    const granted = await books.money.reserve({ workspaceId, id }, { least: 1, most: 8 * cent, enough: 1 });
+    if (granted.kind !== 'granted') throw new Error(granted.kind);
+    await books.money.settle({ workspaceId, id }, granted.reservationId, microcents);
+  };
+  rest.clock.now = new Date('2026-06-24T23:00:00Z');
+  const yesterday = await begin('night', 'ann');
+  await spend(yesterday, 7 * cent);
+  rest.clock.now = new Date(now);
+  const root = await begin('lead', 'ann');
+  await spend(root, 2 * cent);
+  const below = await begin('helper', 'ann', root);
+  await spend(below, 3 * cent);
+  await spend(await begin('helper', 'ben'), 1_500_000);
+  await spend(await begin('idle', 'cem'), 0);
+  const whole = {
+    day: '2026-06-25',
+    resetsAt: '2026-06-26T00:00:00.000Z',
+    capCents: expect.any(Number),
+    users: [
+      { sub: 'ann', cents: 5 },
+      { sub: 'ben', cents: 1.5 },
+    ],
+    agents: [
+      { agentId: 'h'.repeat(20), name: 'helper', cents: 4.5 },
+      { agentId: 'l'.repeat(20), name: 'lead', cents: 2 },
+    ],
+  };
+  expect((await rest.ask('GET', '/acme/admin/stats/spend')).body).toEqual(whole);
+  const first = (await rest.ask('GET', '/acme/admin/stats/spend?limit=1')).body as { next: string };
+  expect(first).toEqual({ ...whole, users: whole.users.slice(0, 1), agents: whole.agents.slice(0, 1), next: expect.any(String) });
+  const second = (await rest.ask('GET', `/acme/admin/stats/spend?limit=1&cursor=${first.next}`)).body;
+  expect(second).toEqual({ ...whole, users: whole.users.slice(1), agents: whole.agents.slice(1) });
+});
+
+test('what another workspace has is not counted', async () => {
   const { body } = await rest.ask('GET', '/acme/admin/stats/decisions?by=tool&top=50&every=day&since=2026-05-01T00:00:00Z');
   expect(JSON.stringify(body)).not.toContain('of another workspace');
 });
