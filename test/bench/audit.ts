@@ -1,5 +1,5 @@
-// P10: reads the newest 200 entries of a long log, compared with a short one, through the operation that answers `GET
-// …/audit`, on a real PostgreSQL. P9: ingests batches, compared with COPY and INSERT of the same rows.
+// P10: reads the newest 200 entries of a long log, and counts of it, compared with a short one, through the operations
+// that answer `GET …/audit`, `…/stats/*` and `…/unknownAgents`, on a real PostgreSQL. P9: ingests batches, compared with COPY and INSERT of the same rows.
 // TOLLGATE_BENCH_ENTRIES makes the long log shorter than its ten million entries.
 import { policyNeeds } from '@tollgate/proto/contract';
 import { randomBytes } from 'node:crypto';
@@ -16,6 +16,9 @@ import { exportAudit } from '../../control-plane/audit/operations/export-audit.t
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
 import { queryAudit } from '../../control-plane/audit/operations/query-audit.ts';
 import type { OperationDeps } from '../../control-plane/access/operation.ts';
+import { catchUpCounts } from '../../control-plane/statistics/operations/catch-up.ts';
+import { readDecisions, readRedactions } from '../../control-plane/statistics/operations/read-decisions.ts';
+import { readUnknownAgents } from '../../control-plane/statistics/operations/read-unknown-agents.ts';
 import { createDiscover } from '../../control-plane/tool-servers/operations/discover.ts';
 import { createWorkspace } from '../../control-plane/workspaces/operations/create-workspace.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
@@ -47,7 +50,9 @@ export async function benchAudit(): Promise<readonly Result[]> {
     try {
       const newest = [];
       for (const tool of ['common', 'rare', 'absent', null]) newest.push(await compareNewest(large, small, tool));
-      return [...newest, await compareExport(large, small), ...(await compareIngest(small))];
+      const counted = [];
+      for (const [name, ask] of countRequests) counted.push(await compareCounts(large, small, name, ask));
+      return [...newest, ...counted, await compareExport(large, small), ...(await compareIngest(small))];
     } finally {
       await small.deps.pool.end();
       await large.deps.pool.end();
@@ -85,6 +90,8 @@ async function openLog(server: EmbeddedPostgres, database: string, entries: numb
   const actor = await authenticate(deps, `Bearer ${key}`);
   await inTransaction(deps.pool, (client) => ensureDays(client, daysBetween(begin, end)), 'patient');
   await withClient(connection, (client) => fill(client, actor.workspaceId, entries));
+  await catchUpCounts(deps);
+  await withClient(connection, (client) => client.query('vacuum analyze decision_count, finding_count'));
   return { deps, actor };
 }
 
@@ -100,15 +107,17 @@ async function fill(
   entries: number,
 ): Promise<void> {
   const { ts: _ts, tool: _tool, decision: _decision, agentName: _agent, sub: _sub, sessionId: _session, ...others } = entry();
+  const redacted = { ...others, transform: 'redact', findings: [{ kind: 'email', count: 2 }] };
   await client.query('set synchronous_commit = off');
   const step = Math.ceil(entries / days);
   for (let from = 1; from <= entries; from += step) {
     await client.query(
       `insert into audit_entry
        select $1, $2::timestamptz + (n * interval '${days} days') / ($5 + 1), '${'a'.repeat(32)}', n, n, $3,
-         case when n % ($5 / 100) = 0 then 'rare' else 'common' end, 'allow', 'agent ' || n % 20, 'user-' || n % 500, 'session-' || n / 20, $4
+         case when n % ($5 / 100) = 0 then 'rare' else 'common' end, case when n % 10 = 0 then 'deny' else 'allow' end, 'agent ' || n % 20,
+         'user-' || n % 500, 'session-' || n / 20, case when n % 7 = 0 then $8::jsonb else $4 end
        from generate_series($6::bigint, $7::bigint) n`,
-      [workspaceId, begin, end, JSON.stringify(others), entries, from, Math.min(entries, from + step - 1)],
+      [workspaceId, begin, end, JSON.stringify(others), entries, from, Math.min(entries, from + step - 1), JSON.stringify(redacted)],
     );
   }
   await client.query('insert into audit_head values ($1, $2)', [workspaceId, entries]);
@@ -128,6 +137,35 @@ async function compareNewest(large: Log, small: Log, tool: string | null): Promi
   const name = `P10 newest 200 of ${long.toLocaleString('en')}, ${tool === null ? 'any tool' : `${tool} tool`}`;
   return judge('P10', {
     name,
+    value: ms,
+    unit: 'ms',
+    baseline: `of ${short.toLocaleString('en')}: ${baselineMs.toFixed(2)} ms`,
+    ratio,
+  });
+}
+
+type CountRequest = (log: Log) => Promise<object>;
+
+const sinceDays = (count: number): string => new Date(end.getTime() - count * 24 * 3_600_000).toISOString();
+
+/** The time that each covers is the same in both logs; the long one has more calls in it. */
+const countRequests: readonly (readonly [string, CountRequest])[] = [
+  ['decisions of an hour by outcome', ({ deps, actor }) => readDecisions(deps, actor, {})],
+  ['decisions of a day by tool', ({ deps, actor }) => readDecisions(deps, actor, { by: 'tool', since: sinceDays(1) })],
+  ['denials of a week by agent', ({ deps, actor }) => readDecisions(deps, actor, { by: 'agent', outcome: 'deny', since: sinceDays(7) })],
+  ['decisions of a month by reason', ({ deps, actor }) => readDecisions(deps, actor, { by: 'reason', since: sinceDays(days) })],
+  ['redactions of a week', ({ deps, actor }) => readRedactions(deps, actor, { since: sinceDays(7) })],
+  ['unknown agents of a month', ({ deps, actor }) => readUnknownAgents(deps, actor, {})],
+];
+
+async function compareCounts(large: Log, small: Log, name: string, ask: CountRequest): Promise<Result> {
+  const { ms, baselineMs, ratio } = await comparePairs(
+    () => ask(large),
+    () => ask(small),
+    rounds,
+  );
+  return judge('P10', {
+    name: `P10 ${name}, of ${long.toLocaleString('en')}`,
     value: ms,
     unit: 'ms',
     baseline: `of ${short.toLocaleString('en')}: ${baselineMs.toFixed(2)} ms`,

@@ -71,6 +71,7 @@ const well: Evidence = {
   entries,
   gaps: [],
   acknowledged: new Map([['a'.repeat(32), 5]]),
+  miscounted: [],
   windowSeconds: 5,
   limitsHoldOver: 'all',
 };
@@ -165,6 +166,7 @@ test.each<readonly [string, Evidence, readonly string[]]>([
   ['an entry names another tool', changed(0, { tool: 'free' }), ['sent']],
   ['there is an outcome that no caller reported', heardAs(0, { outcome: 'none' }), ['sent']],
   ['a gap is counted', { ...well, gaps: [{ spoolId: 'a'.repeat(32), first: 6, last: 7, reason: 'torn' }] }, ['whole']],
+  ['something is counted that is not there', { ...well, miscounted: ['call by minute: only counted: (1)'] }, ['counted']],
   ['a sidecar was told of more than there is', { ...well, acknowledged: new Map([['a'.repeat(32), 6]]) }, ['whole']],
   ['a number of the log is missing', changed(4, { ingest: 7 }), ['whole']],
   ['a denied tool was allowed', changed(0, {}, { revision: 4 }), ['correct', 'forward']],

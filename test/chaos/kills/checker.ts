@@ -15,6 +15,7 @@
 //  5 limits     Of each caller's calls of a tool, no more were allowed in any window than the limit: by the times at
 //               which they were decided, over all sidecars.
 //  6 forward    No process decides by a lower revision than the one it decided by before.
+//  7 counted    The counts of the statistics are those of the stored entries.
 //
 // Times are those of entries. The duration of each decision is known, so that a process that pauses in the middle of
 // one is not reported wrongly. All processes run on one machine and share its clock.
@@ -27,7 +28,7 @@ import { limitFindings, type RuleOf } from './limits.ts';
 import { ruleOfCall } from './rules.ts';
 
 export interface Violation {
-  readonly invariant: 'answered' | 'sent' | 'whole' | 'correct' | 'limits' | 'forward' | 'healed' | 'chain';
+  readonly invariant: 'answered' | 'sent' | 'whole' | 'correct' | 'limits' | 'forward' | 'counted' | 'healed' | 'chain';
   readonly what: string;
 }
 
@@ -75,6 +76,7 @@ export function checkEvidence(evidence: Evidence): Findings {
     if (entry.entry.hookEvent === 'PreToolUse') violations.push(...checkDecision(entry, ruleOf, evidence));
   }
   violations.push(...checkSpools(evidence));
+  violations.push(...evidence.miscounted.map((what): Violation => ({ invariant: 'counted', what })));
   const limits = limitFindings(entries, ruleOf, evidence);
   violations.push(...limits.exceeded.map((what): Violation => ({ invariant: 'limits', what })));
   const heard = calls.filter((call) => call.heard !== null);

@@ -1,6 +1,7 @@
 // The evidence that the checker compares: what callers and administrators received, and what the database holds at the
 // end.
 import type { AuditEntry } from '@tollgate/proto/contract';
+import { miscounted } from '../../support/miscounted.ts';
 import type { Postgres } from '../postgres.ts';
 import type { Call } from './calls.ts';
 import type { Agents } from './world.ts';
@@ -44,6 +45,8 @@ export interface StoredEvidence {
   readonly gaps: readonly Gap[];
   /** The newest sequence of each spool that was acknowledged to its sidecars. */
   readonly acknowledged: ReadonlyMap<string, number>;
+  /** Where the counts of the statistics differ from the entries. */
+  readonly miscounted: readonly string[];
 }
 
 export interface Evidence extends StoredEvidence {
@@ -84,5 +87,6 @@ export async function readStored(postgres: Postgres): Promise<StoredEvidence> {
     entries: entries.map((row) => ({ ...row, sequence: Number(row.sequence), ingest: Number(row.ingest), ts: row.ts.getTime() })),
     gaps: gaps.map(({ first, last, ...rest }) => ({ ...rest, first: Number(first), last: Number(last) })),
     acknowledged: new Map(streams.map(({ spoolId, sequence }) => [spoolId, Number(sequence)])),
+    miscounted: await miscounted(query),
   };
 }
