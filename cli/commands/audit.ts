@@ -21,6 +21,7 @@ interface Filters {
   readonly agent?: string;
   readonly sub?: string;
   readonly session?: string;
+  readonly reason?: string;
 }
 
 interface Query extends Filters {
@@ -37,6 +38,7 @@ export function addAuditCommands(program: Command, cli: Cli): void {
   const group = program.command('audit').description('the recorded decisions: which call, for whom, and why');
   withFilters(group.command('query').description('print entries, newest first'))
     .option('--since <time>', 'start: ISO 8601, or a duration before now, such as 1h; default: 15m')
+    .option('--until <time>', 'end: ISO 8601, or a duration before now')
     .option('--limit <count>', 'maximum number; default: 200')
     .option('--cursor <next>', 'continue after the previous answer')
     .action(act(cli, queryAudit));
@@ -59,14 +61,16 @@ const withFilters = (command: Command): Command =>
     .addOption(new Option('--decision <decision>', 'only this decision').choices(['allow', 'deny']))
     .option('--agent <name>', 'only this agent')
     .option('--sub <uid>', 'only this member or service key')
-    .option('--session <id>', 'only this session');
+    .option('--session <id>', 'only this session')
+    .option('--reason <code>', 'only this reason, such as policy_denied');
 
-const filtersOf = ({ tool, decision, agent, sub, session }: Filters): Row => given({ tool, decision, agent, sub, session });
+const filtersOf = ({ tool, decision, agent, sub, session, reason }: Filters): Row => given({ tool, decision, agent, sub, session, reason });
 
 async function queryAudit({ world, options, print, client }: Asked<Query>): Promise<void> {
   const { limit, cursor } = options;
   const since = options.since === undefined ? undefined : timeAgo('--since', options.since, world.now());
-  const answer = await (await client()).ask('GET', path, { query: { ...filtersOf(options), since, limit, cursor } });
+  const until = options.until === undefined ? undefined : timeAgo('--until', options.until, world.now());
+  const answer = await (await client()).ask('GET', path, { query: { ...filtersOf(options), since, until, limit, cursor } });
   await print.table(answer, rowsIn(answer, 'entries'), {
     empty: `nothing was recorded since ${textIn(answer, 'since')}`,
     columns: [

@@ -19,6 +19,7 @@ import type { Reach } from '../runs/mcp/reach.ts';
 import { findActor } from './store/actors.ts';
 import { findChangedSince, insertEvents } from '../audit/store/events.ts';
 import type { Authorship } from '../policies/store/policies.ts';
+import type { RevisionChanges } from '../publish/revision-changes.ts';
 import { raiseRevision } from '../workspaces/store/revision.ts';
 import type { Sealer } from '../tool-servers/store/sealed.ts';
 import { inTransaction } from '../database/transaction.ts';
@@ -35,6 +36,8 @@ export interface OperationDeps {
   readonly readingPool: pg.Pool;
   /** Notifies live streams of new entries. */
   readonly heads: HeadWatch;
+  /** Notifies live streams of changes of a workspace. */
+  readonly revisions: RevisionChanges;
   readonly clock: () => Date;
   readonly random: RandomBytes;
   readonly defaults: PolicyDefaults;

@@ -38,6 +38,7 @@ import { createCrowdedKeys } from '../quota/operations/remove-excess-counters.ts
 import { seedFirstWorkspace } from '../workspaces/operations/seed-first-workspace.ts';
 import { createDiscover } from '../tool-servers/operations/discover.ts';
 import { loggable } from '../base/loggable.ts';
+import { createRevisionChanges } from '../publish/revision-changes.ts';
 import { createReach } from '../runs/mcp/reach.ts';
 import { createModels } from '../runs/models/models.ts';
 import { createProviders } from '../runs/models/providers.ts';
@@ -143,8 +144,10 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
   ).catch(explainTaken(config.host, Number(config.enrolPort), 'TOLLGATE_ENROL_PORT'));
   const toolServers = toolServersOf({ config, env });
   const asking = wireApprovals({ ...parts, sealer, reach: toolServers.reach, registry, log }, undo);
+  const revisions = createRevisionChanges();
   const deps: OperationDeps = {
     ...parts,
+    revisions,
     approvals: asking.approvals,
     ...toolServers,
     sealer,
@@ -164,7 +167,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
   );
   const auditExport = await wireAuditExport({ ...deps, config, registry, log }, undo);
   const metrics = createGrpcMetrics(registry);
-  const policy = wirePolicy({ ...deps, ...asking, database, crowded, metrics: metrics.quota, log }, undo);
+  const policy = wirePolicy({ ...deps, ...asking, revisions, database, crowded, metrics: metrics.quota, log }, undo);
   const intake = watchIngest(
     createIngest({ ...deps, committed: (records) => metrics.ingested(records), isWatched: (id) => deps.heads.isWatched(id) }),
     () => performance.now(),

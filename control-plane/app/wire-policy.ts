@@ -8,7 +8,8 @@ import type { Undo } from '../base/undo.ts';
 import { readAhead } from '../policies/operations/read-ahead.ts';
 import { createPublisher, type Publisher } from '../publish/publisher.ts';
 import { watchQuotaPolicy } from '../publish/quota-policy.ts';
-import { type RevisionWatch, watchRevisions } from '../publish/store/watch-revisions.ts';
+import { listeningTogether } from '../publish/revision-changes.ts';
+import { type RevisionListener, type RevisionWatch, watchRevisions } from '../publish/store/watch-revisions.ts';
 import { createLedger, type Ledger, type QuotaMetrics } from '../quota/operations/ledger.ts';
 import { createRecalls } from '../quota/operations/recalls.ts';
 import type { CrowdedKeys } from '../quota/operations/remove-excess-counters.ts';
@@ -20,6 +21,7 @@ interface PolicyDeps extends Pick<OperationDeps, 'defaults' | 'needs'> {
   readonly database: Pick<Database, 'pool' | 'connection'>;
   readonly crowded: CrowdedKeys;
   readonly approvalWatch: Pick<ApprovalWatch, 'heard'>;
+  readonly revisions: RevisionListener;
   readonly metrics: QuotaMetrics;
   readonly log: Logger;
 }
@@ -30,7 +32,10 @@ export interface PolicyParts {
   readonly ledger: Ledger;
 }
 
-export function wirePolicy({ database, defaults, needs, crowded, approvalWatch, metrics, log }: PolicyDeps, undo: Undo): PolicyParts {
+export function wirePolicy(
+  { database, defaults, needs, crowded, approvalWatch, revisions, metrics, log }: PolicyDeps,
+  undo: Undo,
+): PolicyParts {
   const { pool, connection } = database;
   const now = (): number => performance.now();
   const publisher = createPublisher({
@@ -45,7 +50,7 @@ export function wirePolicy({ database, defaults, needs, crowded, approvalWatch, 
   });
   undo.push(() => publisher.close());
   const recalls = createRecalls({ pool, now, log });
-  const watch = watchRevisions({ pool, connection, log }, publisher, {
+  const watch = watchRevisions({ pool, connection, log }, listeningTogether(publisher, revisions), {
     [recallChannel]: (payload) => recalls.heard(payload),
     [approvalChannel]: (payload) => approvalWatch.heard(payload),
   });

@@ -18,6 +18,7 @@ import { addChannelRoutes } from '../channels/routes/channels.ts';
 import { addAuditRoutes } from '../audit/routes/audit.ts';
 import { addCallRoute } from '../audit/routes/calls.ts';
 import { addAuthorityRoutes } from '../certificates/routes.ts';
+import { addEffectiveRoute } from '../policies/routes/effective.ts';
 import { addExplainRoute } from '../policies/routes/explain.ts';
 import { addHealthRoutes } from './health.ts';
 import { addHookRoutes } from '../hooks/routes.ts';
@@ -106,6 +107,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     addPolicyRoutes(api, deps);
     addPolicySetRoutes(api, deps);
     addExplainRoute(api, deps);
+    addEffectiveRoute(api, deps);
     addRedactionRoute(api, deps);
     addSimulateRoute(api, streaming);
     addUsageRoute(api, deps);
@@ -116,7 +118,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     addChannelRoutes(api, deps);
     addMemberRoutes(api, deps);
     addKeyRoutes(api, deps);
-    addSessionRoutes(api, deps);
+    addSessionRoutes(api, streaming);
     addSidecarRoutes(api, deps);
     addAuthorityRoutes(api, deps);
     addSignInRoutes(api, deps);

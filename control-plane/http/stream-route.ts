@@ -22,24 +22,33 @@ const lastWordsMs = 1_000;
 export function addStream<const S extends RouteSchema, I, T>(app: FastifyInstance, deps: StreamDeps, route: StreamRoute<S, I, T>): void {
   const { method, url, operation, input, frame, answers } = route;
   const { actorOf, ...options } = joined(deps, { ...route, refusals: [...(route.refusals ?? []), 'rate_limited'] });
+  const items = (actor: Actor, request: FastifyRequest, signal: AbortSignal) => operation(deps, actor, input(asked(request)), { signal });
+  const handler = streamHandler(app, deps, { actorOf, items, frame, mediaType: answers.mediaType });
+  app.route({ method, url, ...options, handler });
+}
+
+interface StreamSource<T> {
+  readonly actorOf: (request: FastifyRequest) => Actor;
+  /** When the signal is aborted, the client has disconnected or the server stops. */
+  readonly items: (actor: Actor, request: FastifyRequest, signal: AbortSignal) => Promise<AsyncIterable<T>> | AsyncIterable<T>;
+  readonly frame: (item: T) => string;
+  readonly mediaType: string;
+}
+
+/** Returns the handler of a route that streams. `addStream` is for routes of operations; others add their route themselves. */
+export function streamHandler<T>(app: FastifyInstance, deps: StreamDeps, { actorOf, items, frame, mediaType }: StreamSource<T>) {
   const stopping = new AbortController();
   app.addHook('preClose', async () => stopping.abort());
-  app.route({
-    method,
-    url,
-    ...options,
-    handler: async (request, reply) => {
-      const actor = actorOf(request);
-      const close = deps.streams.open(actor.keyId);
-      const left = departureOf(reply, close);
-      // A client that does not read cannot receive the end of the stream, and it would delay the stop.
-      const cutSoon = (): void => void setTimeout(() => cut(request), lastWordsMs).unref();
-      stopping.signal.addEventListener('abort', cutSoon, { signal: left });
-      const signal = AbortSignal.any([left, stopping.signal]);
-      const items = await operation(deps, actor, input(asked(request)), { signal });
-      return sendStream(deps, { request, reply, actor }, { items, frame, mediaType: answers.mediaType, signal });
-    },
-  });
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const actor = actorOf(request);
+    const close = deps.streams.open(actor.keyId);
+    const left = departureOf(reply, close);
+    // A client that does not read cannot receive the end of the stream, and it would delay the stop.
+    const cutSoon = (): void => void setTimeout(() => cut(request), lastWordsMs).unref();
+    stopping.signal.addEventListener('abort', cutSoon, { signal: left });
+    const signal = AbortSignal.any([left, stopping.signal]);
+    return sendStream(deps, { request, reply, actor }, { items: await items(actor, request, signal), frame, mediaType, signal });
+  };
 }
 
 /**

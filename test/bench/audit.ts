@@ -28,6 +28,7 @@ import { migrate } from '../../control-plane/database/migrate.ts';
 import { daysBetween, ensureDays } from '../../control-plane/audit/store/partitions.ts';
 import { createPool } from '../../control-plane/database/pool.ts';
 import { inTransaction } from '../../control-plane/database/transaction.ts';
+import { createRevisionChanges } from '../../control-plane/publish/revision-changes.ts';
 import { watchHeads } from '../../control-plane/audit/store/watch-heads.ts';
 import { acknowledgedOf, batchOf, entry, records } from '../control-plane/spool.ts';
 import { noApprovals } from '../support/no-approvals.ts';
@@ -73,6 +74,7 @@ async function openLog(server: EmbeddedPostgres, database: string, entries: numb
     pool,
     readingPool: pool,
     heads: watchHeads(pool),
+    revisions: createRevisionChanges(),
     clock: () => end,
     random: randomBytes,
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },

@@ -226,7 +226,7 @@ describe('parameters are validated', () => {
 
   test('a parameter that is repeated is named', async () => {
     for (const path of all) {
-      for (const name of ['tool', 'decision', 'agent', 'sub', 'session']) {
+      for (const name of ['tool', 'decision', 'agent', 'sub', 'session', 'reason']) {
         expect(await refused(path, `${name}=allow&${name}=allow`)).toBe(`${name} must be given once`);
       }
     }
@@ -237,8 +237,8 @@ describe('parameters are validated', () => {
   });
 
   test('an unknown parameter is named, with the list of known ones', async () => {
-    const filters = 'tool, decision, agent, sub, session';
-    expect(await refused('', 'tol=x')).toBe(`tol is not a parameter; the parameters are since, limit, cursor, ${filters}`);
+    const filters = 'tool, decision, agent, sub, session, reason';
+    expect(await refused('', 'tol=x')).toBe(`tol is not a parameter; the parameters are since, until, limit, cursor, ${filters}`);
     expect(await refused('/export', 'limit=5')).toBe(`limit is not a parameter; the parameters are since, until, ${filters}`);
     expect(await refused('/stream', 'since=2026-06-25')).toBe(`since is not a parameter; the parameters are ${filters}`);
     expect(await refused('/stream', 'last-event-id=5&__proto__=1&constructor=2')).toMatch(

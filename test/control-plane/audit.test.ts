@@ -88,6 +88,18 @@ describe('a query', () => {
     expect(await page({ since: '2026-06-25' })).toMatchObject({ count: 2, since: '2026-06-25T00:00:00.000Z' });
   });
 
+  test('until is exclusive, on every page, and must be after since', async () => {
+    await ship(
+      rest,
+      spool('a'),
+      records(1, 4, (n) => entry({ ts: at(-n) })),
+    );
+    expect(await page({ until: at(-1) })).toMatchObject({ count: 3 });
+    expect(await walk({ until: at(-1), limit: '1' })).toHaveLength(3);
+    const { status, body } = await rest.ask('GET', `${url}?since=${at(0)}&until=${at(0)}`);
+    expect([status, body]).toEqual([400, { error: 'until must be after since', details: ['until must be after since'] }]);
+  });
+
   test('limit is clamped to 1–1000', async () => {
     await ship(rest, spool('a'), records(1, 3));
     expect(await page({ limit: '0' })).toMatchObject({ limit: 1, count: 1 });
@@ -107,6 +119,7 @@ describe('a query', () => {
           agentName: `agent ${n % 3}`,
           sub: `sub-${n}`,
           sessionId: `s${n % 4}`,
+          code: n <= 4 ? 'allowed' : n <= 6 ? 'policy_denied' : 'rate_limited',
         }),
       ),
     );
@@ -120,7 +133,10 @@ describe('a query', () => {
     expect(await ids({ agent: 'agent 0' })).toEqual([3, 6]);
     expect(await ids({ sub: 'sub-2' })).toEqual([2]);
     expect(await ids({ session: 's1' })).toEqual([1, 5]);
+    expect(await ids({ reason: 'policy_denied' })).toEqual([5, 6]);
+    expect(await ids({ reason: 'policy' })).toEqual([]);
     expect(await ids({ tool: 'a.b', decision: 'deny', session: 's1' })).toEqual([5]);
+    expect(await ids({ tool: 'a.b', reason: 'rate_limited' })).toEqual([7]);
   });
 
   test('shows nothing of another workspace', async () => {

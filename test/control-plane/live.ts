@@ -53,7 +53,8 @@ export async function listen(rest: Rest, { query = '', key = rest.owner, lastEve
   };
 }
 
-async function* readBlocks(body: AsyncIterable<Buffer>): AsyncGenerator<Block, undefined> {
+/** Reads the blocks of a stream of events. */
+export async function* readBlocks(body: AsyncIterable<Buffer>): AsyncGenerator<Block, undefined> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const bytes of body) {

@@ -26,6 +26,7 @@ import { seedFirstWorkspace } from '../../control-plane/workspaces/operations/se
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { watchHeads } from '../../control-plane/audit/store/watch-heads.ts';
 import { type ApiDocument, createApiDocument } from '../support/api-document.ts';
+import { createRevisionChanges } from '../../control-plane/publish/revision-changes.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { createSeats } from '../../control-plane/base/turns.ts';
 
@@ -75,6 +76,7 @@ export async function createRest(
   const readingPool = new Pool({ ...database.connection, max: 2 });
   readingPool.on('error', () => {});
   const heads = watchHeads(database.pool);
+  const revisions = createRevisionChanges();
   const approvalWatch = createApprovalWatch({
     pool: database.pool,
     log: { warn: () => undefined },
@@ -107,6 +109,7 @@ export async function createRest(
     pool: database.pool,
     readingPool,
     heads,
+    revisions,
     clock: () => clock.now,
     random: randomBytes,
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },
@@ -179,6 +182,8 @@ export async function createRest(
     document,
     deps,
     approvalWatch,
+    connection: database.connection,
+    revisions,
     deliveries,
     openDeliveries,
     workerLog,

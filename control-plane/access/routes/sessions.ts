@@ -5,13 +5,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { csrfOf } from '../rules/session.ts';
 import { authenticate, authenticateRequest } from '../operations/authenticate.ts';
 import { endSession } from '../operations/end-session.ts';
+import { followWorkspace, type WorkspaceItem } from '../operations/follow-workspace.ts';
 import { openSession } from '../operations/open-session.ts';
 import { readSession, readSurroundings } from '../operations/read-session.ts';
 import { cookieOptions, sessionCookieOf, shownBy } from '../../http/cookies.ts';
-import type { AppDeps } from '../../http/deps.ts';
+import type { StreamDeps } from '../../http/deps.ts';
 import { describe } from '../../http/describe.ts';
 import { ok, recognising } from '../../http/route.ts';
 import { dateTime, flag, inWorkspace, listOf, okAnd, orNull, text, word } from '../../http/shapes.ts';
+import { streamHandler } from '../../http/stream-route.ts';
 
 const url = '/:workspace/admin/session';
 const tag = 'Access';
@@ -70,6 +72,19 @@ const schemas = {
     {},
     credentials,
   ),
+  follow: describe(
+    {
+      id: 'followSession',
+      tag,
+      summary: 'Streams the state of the workspace to a key or a session, for as long as it is valid',
+      description:
+        'The first event comes at once, the others after each change of the workspace. The stream ends when the key is revoked or the session ends.',
+      answers: { mediaType: 'text/event-stream', text: '`event: workspace`, `{frozen, revision}` as one line of `data`' },
+      refusals: ['rate_limited'],
+    },
+    { params: inWorkspace },
+    credentials,
+  ),
   end: describe(
     { id: 'endSession', method: 'DELETE', tag, summary: 'Ends the session whose cookie is sent', answers: okAnd() },
     { params: inWorkspace },
@@ -77,7 +92,7 @@ const schemas = {
   ),
 };
 
-export function addSessionRoutes(app: FastifyInstance, deps: AppDeps): void {
+export function addSessionRoutes(app: FastifyInstance, deps: StreamDeps): void {
   const { publicUrl } = deps.config;
   const { session: options } = cookieOptions(publicUrl);
   const sessionCookie = sessionCookieOf(publicUrl);
@@ -107,9 +122,22 @@ export function addSessionRoutes(app: FastifyInstance, deps: AppDeps): void {
     ok({ ...(await describeCaller(request, reply)), ...(await readSurroundings(deps, byEither.actorOf(request))) }),
   );
 
+  const follow = streamHandler(app, deps, {
+    actorOf: byEither.actorOf,
+    items: (actor, _request, signal) => followWorkspace(deps, actor, signal),
+    frame: eventOf,
+    mediaType: 'text/event-stream',
+  });
+  app.get(`${url}/stream`, { schema: schemas.follow, onRequest: byEither.onRequest }, follow);
+
   app.delete(url, { schema: schemas.end, onRequest: byEither.onRequest }, async (request, reply) => {
     await endSession(deps, byEither.actorOf(request));
     void reply.clearCookie(sessionCookie, options);
     return ok({});
   });
 }
+
+const eventOf = (item: WorkspaceItem): string =>
+  item.kind === 'note'
+    ? `: ${item.text}\n\n`
+    : `event: workspace\ndata: ${JSON.stringify({ frozen: item.frozen, revision: item.revision })}\n\n`;

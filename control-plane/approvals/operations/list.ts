@@ -7,6 +7,7 @@ import { recheckMs } from '../../access/operations/standing.ts';
 import { refusalFor, requireAccess } from '../../access/rules/access.ts';
 import { type OperationDeps, readOperation } from '../../access/operation.ts';
 import type { Actor } from '../../access/rules/actor.ts';
+import { createBell } from '../../base/bell.ts';
 import { notFound, unauthenticated } from '../../base/refusal.ts';
 import { type Approval, type ApprovalRef, isDue } from '../rules/approval.ts';
 import type { StoredAnswer } from '../rules/who-may-answer.ts';
@@ -192,31 +193,4 @@ async function* follow({ deps, actor, pace, signal }: Following): AsyncGenerator
   } finally {
     leave();
   }
-}
-
-/** Wakes the one who waits. A ring while no one waits is kept. */
-function createBell() {
-  let hasRung = false;
-  let wake: (() => void) | null = null;
-  return {
-    ring: (): void => {
-      hasRung = true;
-      wake?.();
-    },
-    wait: async (ms: number, signal: AbortSignal): Promise<void> => {
-      if (!hasRung && !signal.aborted)
-        await new Promise<void>((done) => {
-          const finish = (): void => {
-            clearTimeout(timer);
-            signal.removeEventListener('abort', finish);
-            wake = null;
-            done();
-          };
-          const timer = setTimeout(finish, ms);
-          wake = finish;
-          signal.addEventListener('abort', finish, { once: true });
-        });
-      hasRung = false;
-    },
-  };
 }

@@ -58,7 +58,7 @@ export const showCall = readOperation('audit.read', async (deps, actor, { reques
         : await explainRecorded(deps, actor, { ...replayed(places.before, before) }),
     approval: await approvalOf(deps, actor, entry),
     traceId: typeof entry['traceId'] === 'string' && /^[0-9a-f]{1,64}$/.test(entry['traceId']) ? entry['traceId'] : null,
-    session: place === null ? null : await sessionOf(deps, actor, String(entry['sessionId'] ?? ''), place),
+    session: place === null ? null : await sessionOf(deps, actor, entry['sessionId'], place),
   };
 });
 
@@ -104,10 +104,10 @@ async function approvalOf(deps: OperationDeps, actor: Actor, { approval }: Entry
 async function sessionOf(
   { readingPool }: OperationDeps,
   actor: Actor,
-  sessionId: string,
+  sessionId: unknown,
   { position }: RequestPlace,
 ): Promise<ShownCall['session']> {
-  if (sessionId === '') return null;
+  if (typeof sessionId !== 'string' || sessionId === '') return null;
   const { calls: max, looked } = sessionMax;
   const { before, from } = await listSessionCalls(readingPool, actor.workspaceId, { sessionId, at: position }, { limit: max + 1, looked });
   // What one side does not need is shown of the other.

@@ -36,10 +36,12 @@ const filters = {
   agent: Type.Optional(Type.String({ description: 'exact agent name' })),
   sub: Type.Optional(Type.String()),
   session: Type.Optional(Type.String()),
+  reason: Type.Optional(Type.String({ description: 'exact code of the reason, such as `policy_denied`' })),
 };
 
 const auditQuery = Type.Object({
   since: Type.Optional(shownAs({ ...dateTime, description: 'default: 15 minutes before now' })),
+  until: Type.Optional(shownAs({ ...dateTime, description: 'exclusive' })),
   limit: Type.Optional(pageLimit),
   cursor: Type.Optional(pageCursor),
   ...filters,

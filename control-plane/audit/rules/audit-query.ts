@@ -17,10 +17,14 @@ export interface AuditFilters {
   readonly agent?: string;
   readonly sub?: string;
   readonly session?: string;
+  /** The code of the reason. */
+  readonly reason?: string;
 }
 
 export interface AuditQuery {
   readonly since: Date;
+  /** The end of the range, exclusive; null: no end. */
+  readonly until: Date | null;
   readonly limit: number;
   readonly filters: AuditFilters;
   /** Only entries after this position, that is, older ones. */
@@ -46,7 +50,7 @@ export type Parameters = Readonly<Record<string, unknown>>;
 
 const windowMs = 15 * 60_000;
 const limits = { standard: 200, max: 1000 };
-const filterNames = ['tool', 'decision', 'agent', 'sub', 'session'] as const;
+const filterNames = ['tool', 'decision', 'agent', 'sub', 'session', 'reason'] as const;
 export const lastEventIdWords = 'must be the id of an event of this stream';
 
 /**
@@ -54,11 +58,12 @@ export const lastEventIdWords = 'must be the id of an event of this stream';
  * a problem.
  */
 export function parseAuditQuery(query: Parameters, now: Date): Checked<AuditQuery> {
-  const reader = createReader(query, ['since', 'limit', 'cursor', ...filterNames]);
+  const reader = createReader(query, ['since', 'until', 'limit', 'cursor', ...filterNames]);
   const cursor = reader.read('cursor', parseCursor, 'must be the `next` of an earlier answer');
   const since = reader.read('since', parseInstant, instantWords) ?? cursor?.since ?? new Date(now.getTime() - windowMs);
+  const until = readUntil(reader, since);
   const limit = reader.read('limit', parseLimit, 'must be an integer') ?? limits.standard;
-  return reader.checked({ since, limit, filters: readFilters(reader), after: cursor?.position ?? null });
+  return reader.checked({ since, until, limit, filters: readFilters(reader), after: cursor?.position ?? null });
 }
 
 /** `lastEventId`: the value of the header `Last-Event-ID`, as the client sent it. */
@@ -71,9 +76,13 @@ export function parseTailQuery(query: Parameters, lastEventId: unknown): Checked
 export function parseExportQuery(query: Parameters): Checked<ExportQuery> {
   const reader = createReader(query, ['since', 'until', ...filterNames]);
   const since = reader.read('since', parseInstant, instantWords);
+  return reader.checked({ since, until: readUntil(reader, since), filters: readFilters(reader) });
+}
+
+function readUntil(reader: Reader, since: Date | null): Date | null {
   const until = reader.read('until', parseInstant, instantWords);
   if (since !== null && until !== null && until <= since) reader.note('until', 'must be after since');
-  return reader.checked({ since, until, filters: readFilters(reader) });
+  return until;
 }
 
 export interface Reader {

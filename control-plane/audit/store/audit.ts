@@ -62,6 +62,7 @@ const columnOf: Readonly<Record<keyof AuditFilters, string>> = {
   agent: 'agent_name',
   sub: 'sub',
   session: 'session_id',
+  reason: "(entry ->> 'code')",
 };
 export const shown = 'ts, spool_id, sequence, received_at, tool, decision, agent_name, sub, session_id, entry';
 
@@ -83,6 +84,7 @@ const filterConditions = (filters: AuditFilters, place: Place): readonly string[
 export async function readAudit(pool: pg.Pool, workspaceId: number, query: AuditQuery): Promise<readonly ReadEntry[]> {
   const { values, place } = createParameters();
   const conditions = [`workspace_id = ${place(workspaceId)}`, `ts >= ${place(query.since)}`, ...filterConditions(query.filters, place)];
+  if (query.until !== null) conditions.push(`ts < ${place(query.until)}`);
   if (query.after !== null) {
     const { ts, spoolId, sequence } = query.after;
     // The first condition follows from the second. It is added because it lets PostgreSQL skip partitions.

@@ -23,21 +23,34 @@ export interface ExplainQuestion {
  * compiled. Null if `sub` does not exist in this workspace, or if neither `sub` nor `role` is given. Throws the same
  * errors as `indexOf`.
  */
-export function explainCall(state: PolicySource, defaults: PolicyDefaults, question: ExplainQuestion): Explanation | null {
-  const subject = subjectOf(state, question);
+export function explainCall(state: PolicySource, defaults: PolicyDefaults, { tool, call, ...caller }: ExplainQuestion): Explanation | null {
+  return createExplainer(state, defaults, caller)?.(tool, call) ?? null;
+}
+
+/** Like `explainCall`, for several calls of one caller. The documents are indexed once. */
+export function createExplainer(
+  state: PolicySource,
+  defaults: PolicyDefaults,
+  caller: Omit<ExplainQuestion, 'tool' | 'call'>,
+): ((tool: string, call?: ExplainedInput) => Explanation) | null {
+  const subject = subjectOf(state, caller);
   if (subject === null) return null;
-  const { agentType, tier, tool, call } = question;
+  const { agentType, tier } = caller;
   // Keeps only the documents that apply to the subject. A workspace may have ten thousand users with documents.
   const speaking = new Set(documentIdsFor(subject, agentType).map(documentKey));
   const documents = state.documents.filter(({ id }) => speaking.has(documentKey(id)));
   const index = indexOf({ ...state, documents, members: documents.some(mayAsk) ? state.members : [], keys: [] }, defaults);
-  return withConditions(explain(index, { subject, agentType, tier, tool, ...(call === undefined ? {} : { call }) }), documents, tier);
+  return (tool, call) =>
+    withConditions(explain(index, { subject, agentType, tier, tool, ...(call === undefined ? {} : { call }) }), documents, tier);
 }
 
 /** Whether a rule of the document may ask a person. Then the members are needed, to name those who may answer. */
 const mayAsk = ({ document }: StoredDocument): boolean => JSON.stringify(document).includes('"ask"');
 
-function subjectOf(state: PolicySource, { sub, role }: ExplainQuestion): { readonly role: Role; readonly uid: string | null } | null {
+function subjectOf(
+  state: PolicySource,
+  { sub, role }: Pick<ExplainQuestion, 'sub' | 'role'>,
+): { readonly role: Role; readonly uid: string | null } | null {
   if (sub === undefined) return role === undefined ? null : { role, uid: null };
   const member = state.members.find(({ uid }) => uid === sub);
   if (member !== undefined) return { role: member.role, uid: sub };

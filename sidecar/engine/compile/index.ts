@@ -72,7 +72,7 @@ export { createCounters } from '../limits/counters.ts';
 export { createRunUsage } from '../limits/usage.ts';
 
 // Explains why a call gets its decision, without counting the call. Null: the subject does not exist.
-export { explainCall, type ExplainQuestion } from './explain.ts';
+export { createExplainer, explainCall, type ExplainQuestion } from './explain.ts';
 export type { Explanation } from '../decide/explain.ts';
 
 // The members who may answer what a rule asks.

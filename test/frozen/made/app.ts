@@ -27,6 +27,7 @@ export function createUnconnectedApp(registry = new Registry()): FastifyInstance
     pool,
     readingPool: pool,
     heads: { isWatched: () => false, waitBeyond: unavailable, close: () => undefined },
+    revisions: { onRaised: () => () => undefined },
     clock: () => new Date(0),
     random: (size) => Buffer.alloc(size),
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },
