@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { Cli, ExitCode } from './command.ts';
 import { addApprovalCommands } from './commands/approvals.ts';
 import { addAuditCommands } from './commands/audit.ts';
+import { addCallCommands } from './commands/call.ts';
 import { addCaCommand } from './commands/ca.ts';
 import { addChannelCommands } from './commands/channels.ts';
 import { addCompletionCommand } from './commands/completion.ts';
@@ -68,6 +69,7 @@ export function createProgram(cli: Cli): Command {
   addChannelCommands(program, cli);
   addAuditCommands(program, cli);
   addStatsCommands(program, cli);
+  addCallCommands(program, cli);
   addSidecarCommands(program, cli);
   addCaCommand(program, cli);
   addStateCommands(program, cli);

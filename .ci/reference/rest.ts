@@ -87,6 +87,7 @@ const needs: Readonly<Record<string, readonly Action[] | Credential>> = {
   followSession: 'session',
   readSignIn: 'none',
   openSession: 'session',
+  openLinkedSession: 'none',
   beginSignIn: 'none',
   listSidecars: ['sidecar.read'],
   simulatePolicies: ['policy.simulate', 'audit.read'],

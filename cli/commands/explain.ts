@@ -60,7 +60,8 @@ function parsedInput(text: string | undefined): unknown {
   }
 }
 
-function explanationLines(answer: Row, paint: Paint): readonly string[] {
+/** Returns the lines of an answer of `explain`. */
+export function explanationLines(answer: Row, paint: Paint): readonly string[] {
   const { decision, reason } = answer;
   const isAllowed = decision === 'allow';
   const colour = isAllowed ? paint.green : decision === 'depends' || decision === 'ask' ? paint.yellow : paint.red;

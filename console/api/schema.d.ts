@@ -219,6 +219,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Opens a session of the console with the link that the start has printed
+         * @description The link is printed where the control plane is started on a terminal. It works for 60 s, once, and only from the same machine. The session is that of the owner of the first workspace.
+         */
+        post: operations["openLinkedSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sign-in": {
         parameters: {
             query?: never;
@@ -811,6 +831,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/{workspace}/admin/calls/{requestId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reads one call: its entries, why it was decided so, and the calls around it
+         * @description If several calls have the request id, the newest is shown, or the one at `at`. The explanation needs what `explain` needs; without it, `unexplained` says what is missing.
+         */
+        get: operations["showCall"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/{workspace}/admin/effective": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reads what becomes of the calls of one subject and one agent, by tool and tier
+         * @description Each cell is the decision about a direct call that has used nothing of its limits and caps. The tools are those of tool servers, those
+         *     that the documents of the subject and `enabledTools` of the agent name, and, for callers that may read the audit log, those of the newest 1,000
+         *     entries. They are sorted by name; `next` is absent on the last page. A member may ask about themselves and about roles.
+         */
+        get: operations["readEffective"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/{workspace}/admin/events": {
         parameters: {
             query?: never;
@@ -1143,6 +1205,26 @@ export interface paths {
         };
         /** Sends a browser to the OpenID Connect issuer */
         get: operations["beginSignIn"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/{workspace}/admin/session/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Streams the state of the workspace to a key or a session, for as long as it is valid
+         * @description The first event comes at once, the others after each change of the workspace. The stream ends when the key is revoked or the session ends.
+         */
+        get: operations["followSession"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4794,6 +4876,95 @@ export interface operations {
             };
         };
     };
+    openLinkedSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    token: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description value of the header X-CSRF-Token for requests that change something */
+                        csrf: string;
+                        /** Format: date-time */
+                        expiresAt: string;
+                        /** @enum {unknown} */
+                        ok: true;
+                        sub: string;
+                        workspace: string;
+                    };
+                };
+            };
+            /** @description The request is malformed; every problem is named with its place. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is larger than 1048576 bytes. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description An internal error of this server. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database cannot be reached or cannot write, or the server is stopping; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     readSignIn: {
         parameters: {
             query?: never;
@@ -7652,6 +7823,8 @@ export interface operations {
             query?: {
                 /** @description default: 15 minutes before now */
                 since?: string;
+                /** @description exclusive */
+                until?: string;
                 /** @description values outside the range are clamped */
                 limit?: number;
                 /** @description `next` of the previous page */
@@ -7663,6 +7836,8 @@ export interface operations {
                 agent?: string;
                 sub?: string;
                 session?: string;
+                /** @description exact code of the reason, such as `policy_denied` */
+                reason?: string;
             };
             header?: never;
             path: {
@@ -8026,6 +8201,8 @@ export interface operations {
                 agent?: string;
                 sub?: string;
                 session?: string;
+                /** @description exact code of the reason, such as `policy_denied` */
+                reason?: string;
             };
             header?: never;
             path: {
@@ -8190,6 +8367,8 @@ export interface operations {
                 agent?: string;
                 sub?: string;
                 session?: string;
+                /** @description exact code of the reason, such as `policy_denied` */
+                reason?: string;
             };
             header?: {
                 /** @description the `id` of the last event received; the stream continues after it */
@@ -8244,6 +8423,513 @@ export interface operations {
                 headers: {
                     /** @description seconds */
                     "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description An internal error of this server. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database cannot be reached or cannot write, or the server is stopping; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    showCall: {
+        parameters: {
+            query?: {
+                /** @description the `ts` of an entry of the call: only its day and the days next to it are searched, which is faster */
+                at?: string;
+            };
+            header?: never;
+            path: {
+                /** @description the slug in the key */
+                workspace: string;
+                requestId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description the entry of the output; null if there is none, or not yet */
+                        after: components["schemas"]["AuditEntry"] | null;
+                        /** @description the approval of the call, if the caller may see it */
+                        approval: components["schemas"]["Approval"] | null;
+                        /** @description the entry of the decision, before the tool */
+                        before: components["schemas"]["AuditEntry"] | null;
+                        explainedAt: {
+                            /** @description whether the documents that apply to the call are the same today */
+                            isCurrent: boolean;
+                            revision: number;
+                        } | null;
+                        /** @description what `explain` says of this call, by the policy documents of the revision at which it was decided, with the recorded input; agents and tool servers as they are today */
+                        explanation: {
+                            /** @description every rule or case that asks a person about the call, or may ask; all of them must be approved */
+                            asks?: {
+                                /** @description `role:<role>` (this role or above), `user:<uid>`, or `subject`, the person that the call is made for */
+                                approvers: string[];
+                                channels?: string[];
+                                document: string;
+                                /** @enum {unknown} */
+                                independent?: true;
+                                /** @enum {string} */
+                                layer: "workspace" | "role" | "agent-type" | "user";
+                                /** @description members who may answer, at most 20 */
+                                mayAnswer: string[];
+                                mayAnswerCount: number;
+                                need: number;
+                                /** @enum {string} */
+                                part?: "organisation" | "self";
+                                path: string;
+                                pendingSeconds: number;
+                                reason?: string;
+                                /** @enum {unknown} */
+                                self?: true;
+                                uses: number;
+                                validSeconds: number;
+                                /** @enum {string} */
+                                via?: "session";
+                                waitSeconds: number;
+                            }[];
+                            /**
+                             * @description `ask`: a person decides; `depends`: cases decide, and no `input` was given
+                             * @enum {string}
+                             */
+                            decision: "allow" | "ask" | "deny" | "depends";
+                            enforced: {
+                                attributedTo: {
+                                    /** @enum {string} */
+                                    layer: "workspace" | "role" | "agent-type" | "user" | "default";
+                                    /** @enum {unknown} */
+                                    override?: true;
+                                    /** @enum {string} */
+                                    part?: "organisation" | "self";
+                                    path: string;
+                                };
+                                limits: {
+                                    /** @enum {string} */
+                                    layer: "workspace" | "role" | "agent-type" | "user";
+                                    /** @enum {string} */
+                                    part?: "organisation" | "self";
+                                    path: string;
+                                    rateLimit: number;
+                                }[];
+                                /** @enum {string} */
+                                permission: "deny" | "ask" | "allow";
+                                /** @description the smallest of `limits`; null: none */
+                                rateLimit: number | null;
+                                /** @enum {string} */
+                                transform: "log" | "redact";
+                            };
+                            layers: {
+                                /** @description the cases of the rules that match the call */
+                                cases?: {
+                                    /** @description the part of the condition that could not be evaluated */
+                                    at?: string;
+                                    path: string;
+                                    /**
+                                     * @description why it is undecided
+                                     * @enum {string}
+                                     */
+                                    reason?: "absent" | "type" | "rounded" | "hidden" | "budget" | "unclear";
+                                    /**
+                                     * @description `depends`: no `input` was given
+                                     * @enum {string}
+                                     */
+                                    result: "holds" | "does not hold" | "undecided" | "depends";
+                                    /** @description the fields of the rule that the case replaces; `rateLimit` counts in addition */
+                                    sets: {
+                                        ask?: {
+                                            /** @description `role:<role>` (this role or above), `user:<uid>`, or `subject`, the person that the call is made for */
+                                            approvers: string[];
+                                            channels?: string[];
+                                            /** @enum {unknown} */
+                                            independent?: true;
+                                            need: number;
+                                            pendingSeconds: number;
+                                            reason?: string;
+                                            /** @enum {unknown} */
+                                            self?: true;
+                                            uses: number;
+                                            validSeconds: number;
+                                            /** @enum {string} */
+                                            via?: "session";
+                                            waitSeconds: number;
+                                        };
+                                        /** @enum {string} */
+                                        permission?: "deny" | "ask" | "allow";
+                                        rateLimit?: number;
+                                        reason?: string;
+                                        /** @enum {string} */
+                                        transform?: "log" | "redact";
+                                    };
+                                    /** @description the condition, at most 500 characters of it */
+                                    when?: string;
+                                }[];
+                                document: string;
+                                fields: {
+                                    field: string;
+                                    /** @enum {unknown} */
+                                    override?: true;
+                                    path: string;
+                                    value: unknown;
+                                }[];
+                                /** @enum {string} */
+                                layer: "workspace" | "role" | "agent-type" | "user";
+                                /** @description null: not set */
+                                mode: ("enforce" | "audit") | null;
+                                /** @enum {string} */
+                                part?: "organisation" | "self";
+                                path: string;
+                                rule: Record<string, never>;
+                            }[];
+                            reason: string;
+                            /** @description only if the call is redacted before it is forwarded or stored */
+                            redaction?: {
+                                /** @description number of values that are not redacted */
+                                allow: number;
+                                /** @description kinds that are not redacted in calls of this tool */
+                                exception: {
+                                    kinds: string[];
+                                    path: string;
+                                } | null;
+                                /** @description kinds that are not detected */
+                                off: ("authorization" | "cloud_key" | "code_hosting_token" | "jwt" | "messaging_token" | "model_key" | "password" | "payment_key" | "private_key" | "registry_token" | "secret" | "service_token" | "tollgate_key" | "url_credentials" | "crypto_address" | "email" | "iban" | "ip_address" | "mac_address" | "national_id" | "payment_card" | "phone")[];
+                                /** @description the workspace's own kinds */
+                                patterns: string[];
+                            };
+                            /** @description what would be allowed instead, at most 5. `approval`: this call, if a person approves what the rule or case at `path` asks; `case`: a call of the case at `path`; `no_case`: a call of none of the cases of the rule at `path`, nor of those in `and`; `input`: this call, if `at` could be evaluated and the case at `path` did not hold */
+                            remedies: {
+                                and?: {
+                                    /** @enum {string} */
+                                    layer: "workspace" | "role" | "agent-type" | "user";
+                                    /** @enum {string} */
+                                    part?: "organisation" | "self";
+                                    path: string;
+                                }[];
+                                /**
+                                 * @description a person must approve such a call
+                                 * @enum {unknown}
+                                 */
+                                asks?: true;
+                                at?: string;
+                                /** @enum {string} */
+                                kind: "approval" | "case" | "no_case" | "input";
+                                /** @enum {string} */
+                                layer: "workspace" | "role" | "agent-type" | "user";
+                                /** @enum {string} */
+                                part?: "organisation" | "self";
+                                path: string;
+                                /** @description the smallest limit that such a call counts in */
+                                rateLimit?: number;
+                                reason?: string;
+                            }[];
+                            /** @description as if documents in audit mode were enforced */
+                            shadow: {
+                                attributedTo: {
+                                    /** @enum {string} */
+                                    layer: "workspace" | "role" | "agent-type" | "user" | "default";
+                                    /** @enum {unknown} */
+                                    override?: true;
+                                    /** @enum {string} */
+                                    part?: "organisation" | "self";
+                                    path: string;
+                                };
+                                limits: {
+                                    /** @enum {string} */
+                                    layer: "workspace" | "role" | "agent-type" | "user";
+                                    /** @enum {string} */
+                                    part?: "organisation" | "self";
+                                    path: string;
+                                    rateLimit: number;
+                                }[];
+                                /** @enum {string} */
+                                permission: "deny" | "ask" | "allow";
+                                /** @description the smallest of `limits`; null: none */
+                                rateLimit: number | null;
+                                /** @enum {string} */
+                                transform: "log" | "redact";
+                            };
+                            /** @description names that coding agents use for the tool, only if the workspace uses another name */
+                            toolNames?: {
+                                /** @enum {string} */
+                                host: "claude-code" | "codex" | "cursor" | "gemini-cli" | "copilot-cli" | "opencode" | "cline";
+                                name: string;
+                                path: string;
+                            }[];
+                            /** @description ways to allow the call without a question, each a list of changes of the policy to make together; `agent` is the profile of the calling agent */
+                            wouldAllow: {
+                                change: string;
+                                document: string;
+                                /** @enum {string} */
+                                layer: "workspace" | "role" | "agent-type" | "user" | "agent";
+                                /** @enum {string} */
+                                part?: "organisation" | "self";
+                                path: string;
+                            }[][];
+                        } | null;
+                        /** @description further entries of the same request id, normally 0; at most 1,000 are counted */
+                        more: number;
+                        requestId: string;
+                        /** @description calls of the same session around this one; null if the call has no session */
+                        session: {
+                            /** @description oldest first */
+                            calls: {
+                                agent: string;
+                                chain: string[];
+                                /** @enum {string} */
+                                outcome: "allow" | "redact" | "ask" | "limit" | "deny";
+                                requestId: string;
+                                tool: string;
+                                /** Format: date-time */
+                                ts: string;
+                            }[];
+                            more: boolean;
+                        } | null;
+                        /** @description the trace that the call is part of; the caller chose its id */
+                        trace: {
+                            traceId: string;
+                            /** @description by `TOLLGATE_TRACE_URL`; null if it is not set */
+                            url: string | null;
+                        } | null;
+                        /** @description why there is no explanation */
+                        unexplained: string | null;
+                    };
+                };
+            };
+            /** @description The request is malformed; every problem is named with its place. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing, malformed, unknown, revoked or expired, or the session has ended. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no such thing in this workspace. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description An internal error of this server. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database cannot be reached or cannot write, or the server is stopping; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readEffective: {
+        parameters: {
+            query?: {
+                /** @description a member or service key; this or `role` */
+                sub?: string;
+                role?: "owner" | "admin" | "member";
+                /** @description the name or id of a registered agent; this or `agentType` */
+                agent?: string;
+                /** @description <client>::<tier>::<name>; its tier is ignored, because all tiers are shown */
+                agentType?: string;
+                /** @description `next` of the previous page */
+                cursor?: string;
+                /** @description values outside the range are clamped */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description the slug in the key */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        next?: string;
+                        subject: {
+                            agent: string;
+                            client: string;
+                            role: ("owner" | "admin" | "member") | null;
+                            sub: string | null;
+                        };
+                        tiers: ("interactive" | "subagent" | "background" | "api")[];
+                        tools: {
+                            cells: {
+                                api: {
+                                    /**
+                                     * @description as `explain` says without an input
+                                     * @enum {string}
+                                     */
+                                    decision: "allow" | "ask" | "deny" | "depends";
+                                    /**
+                                     * @description what says so; `agent`: the profile of the agent
+                                     * @enum {string}
+                                     */
+                                    layer: "workspace" | "role" | "agent-type" | "user" | "default" | "agent";
+                                    /**
+                                     * @description `limit`: allowed up to a rate limit, or the limit is 0; where the input decides, that of the strictest case
+                                     * @enum {string}
+                                     */
+                                    outcome: "allow" | "redact" | "ask" | "limit" | "deny";
+                                    path: string;
+                                    rateLimit: number | null;
+                                    reason: string;
+                                    /** @enum {string} */
+                                    transform: "log" | "redact";
+                                };
+                                background: {
+                                    /**
+                                     * @description as `explain` says without an input
+                                     * @enum {string}
+                                     */
+                                    decision: "allow" | "ask" | "deny" | "depends";
+                                    /**
+                                     * @description what says so; `agent`: the profile of the agent
+                                     * @enum {string}
+                                     */
+                                    layer: "workspace" | "role" | "agent-type" | "user" | "default" | "agent";
+                                    /**
+                                     * @description `limit`: allowed up to a rate limit, or the limit is 0; where the input decides, that of the strictest case
+                                     * @enum {string}
+                                     */
+                                    outcome: "allow" | "redact" | "ask" | "limit" | "deny";
+                                    path: string;
+                                    rateLimit: number | null;
+                                    reason: string;
+                                    /** @enum {string} */
+                                    transform: "log" | "redact";
+                                };
+                                interactive: {
+                                    /**
+                                     * @description as `explain` says without an input
+                                     * @enum {string}
+                                     */
+                                    decision: "allow" | "ask" | "deny" | "depends";
+                                    /**
+                                     * @description what says so; `agent`: the profile of the agent
+                                     * @enum {string}
+                                     */
+                                    layer: "workspace" | "role" | "agent-type" | "user" | "default" | "agent";
+                                    /**
+                                     * @description `limit`: allowed up to a rate limit, or the limit is 0; where the input decides, that of the strictest case
+                                     * @enum {string}
+                                     */
+                                    outcome: "allow" | "redact" | "ask" | "limit" | "deny";
+                                    path: string;
+                                    rateLimit: number | null;
+                                    reason: string;
+                                    /** @enum {string} */
+                                    transform: "log" | "redact";
+                                };
+                                subagent: {
+                                    /**
+                                     * @description as `explain` says without an input
+                                     * @enum {string}
+                                     */
+                                    decision: "allow" | "ask" | "deny" | "depends";
+                                    /**
+                                     * @description what says so; `agent`: the profile of the agent
+                                     * @enum {string}
+                                     */
+                                    layer: "workspace" | "role" | "agent-type" | "user" | "default" | "agent";
+                                    /**
+                                     * @description `limit`: allowed up to a rate limit, or the limit is 0; where the input decides, that of the strictest case
+                                     * @enum {string}
+                                     */
+                                    outcome: "allow" | "redact" | "ask" | "limit" | "deny";
+                                    path: string;
+                                    rateLimit: number | null;
+                                    reason: string;
+                                    /** @enum {string} */
+                                    transform: "log" | "redact";
+                                };
+                            };
+                            tool: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description The request is malformed; every problem is named with its place. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing, malformed, unknown, revoked or expired, or the session has ended. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
+            403: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -11180,6 +11866,85 @@ export interface operations {
             };
             /** @description Another server that this request depends on did not answer correctly. */
             502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database cannot be reached or cannot write, or the server is stopping; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    followSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the slug in the key */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description `event: workspace`, `{frozen, revision}` as one line of `data` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The request is malformed; every problem is named with its place. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing, malformed, unknown, revoked or expired, or the session has ended. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description An internal error of this server. */
+            500: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -5,12 +5,13 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { ApiError } from '../api/client.ts';
 import { Refused } from '../parts/states.tsx';
+import { exchangeLink } from '../sign-in/link.ts';
 import { SignIn } from '../sign-in/page.tsx';
 import { fetchSession, sessionKey, SessionProvider } from './session.tsx';
 import { Shell } from './shell.tsx';
 
 export function Root() {
-  const session = useQuery({ queryKey: sessionKey, queryFn: fetchSession, staleTime: Number.POSITIVE_INFINITY });
+  const session = useQuery({ queryKey: sessionKey, queryFn: askSession, staleTime: Number.POSITIVE_INFINITY });
   useSessionEnd();
   if (session.data === undefined) {
     return (
@@ -29,6 +30,12 @@ export function Root() {
       <Shell />
     </SessionProvider>
   );
+}
+
+/** A link of the start is exchanged first: then there is a session. */
+async function askSession(): ReturnType<typeof fetchSession> {
+  await exchangeLink();
+  return fetchSession();
 }
 
 /** Asks for the session again as soon as any request is answered 401: then it has ended. */

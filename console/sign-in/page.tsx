@@ -6,12 +6,14 @@ import { useEffect } from 'react';
 import { createApi, read } from '../api/client.ts';
 import { sessionKey } from '../app/session.tsx';
 import { Refused } from '../parts/states.tsx';
+import { linkRefusal } from './link.ts';
 
 /** The workspace is a part of the key. */
 const keyForm = /^gsk_([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)_[A-Za-z0-9_-]+$/;
 const slugForm = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
 
 export function SignIn() {
+  const refusal = linkRefusal();
   const ways = useQuery({ queryKey: ['sign-in'], queryFn: () => read(createApi(null).GET('/api/v1/sign-in')) });
   useEffect(() => {
     document.title = 'Sign in · Tollgate';
@@ -26,6 +28,7 @@ export function SignIn() {
               Sign in to Tollgate
             </Title>
           </Group>
+          {refusal !== null && <Refused error={refusal} what="The link did not sign you in" />}
           <WithKey />
           {ways.data?.oidc === true && (
             <>

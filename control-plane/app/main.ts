@@ -215,7 +215,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
   );
   undo.push(answerHeld);
   const enrol = tls.enrolPort === null ? null : `${config.host}:${tls.enrolPort}`;
-  announce({ rest, grpc: `${config.host}:${grpc.port}`, enrol }, seeded.kind === 'created' ? seeded.key : null);
+  announce({ ...rest, grpc: `${config.host}:${grpc.port}`, enrol }, seeded.kind === 'created' ? seeded.key : null);
   return null;
 }
 
@@ -266,13 +266,16 @@ interface Addresses {
   readonly rest: string;
   readonly grpc: string;
   readonly enrol: string | null;
+  /** Opens the console, once. */
+  readonly link: string | null;
 }
 
 /** Prints the addresses on standard output, for people and scripts. The log uses standard error. */
-function announce({ rest, grpc, enrol }: Addresses, ownerKey: string | null): void {
+function announce({ rest, grpc, enrol, link }: Addresses, ownerKey: string | null): void {
   process.stdout.write(
     `Tollgate control plane\n  REST  ${rest}\n  gRPC  ${grpc}\n${enrol === null ? '' : `  enrolment  https://${enrol}\n`}`,
   );
+  if (link !== null) process.stdout.write(`  console, as the owner, for 60 s and once:\n  ${link}\n`);
   if (ownerKey !== null) process.stdout.write(`  owner key, shown this once:\n  ${ownerKey}\n`);
 }
 

@@ -1,7 +1,10 @@
 // Builds the REST API and listens. When the program stops, requests and runs that callers have started can finish.
+import { isLoopback } from '@tollgate/proto/contract';
+import { createSessionLinks, type SessionLinks } from '../access/operations/session-link.ts';
 import type { Issuer } from '../access/rules/sign-in.ts';
 import type { Undo } from '../base/undo.ts';
 import { createApp } from '../http/app.ts';
+import { consoleFolder, isConsoleBuilt } from '../http/console.ts';
 import { watchConnections } from '../http/connections.ts';
 import { callbackPath } from '../http/cookies.ts';
 import type { AppDeps } from '../http/deps.ts';
@@ -11,18 +14,34 @@ import { explainTaken } from './address-taken.ts';
 import type { Config } from './config.ts';
 import { drain } from './drain.ts';
 
-interface HttpDeps extends Omit<AppDeps, 'config' | 'issuer' | 'streamBounds'> {
+interface HttpDeps extends Omit<AppDeps, 'config' | 'issuer' | 'streamBounds' | 'links' | 'consoleFolder'> {
   readonly config: Config;
   readonly runner: Runner;
 }
 
-/** Returns the address of the REST API. Rejects with `AddressTaken` if another program has the port. */
-export async function wireHttp({ runner, ...deps }: HttpDeps, undo: Undo): Promise<string> {
+/** Listens. `link` opens the console, once; null: there is none. Rejects with `AddressTaken` if another program has the port. */
+export async function wireHttp(
+  { runner, ...deps }: HttpDeps,
+  undo: Undo,
+): Promise<{ readonly rest: string; readonly link: string | null }> {
   const { config } = deps;
-  const app = createApp({ ...deps, streamBounds, issuer: await issuerOf(config) });
+  const links = createSessionLinks(deps);
+  const folder = consoleFolder();
+  const app = createApp({ ...deps, links, consoleFolder: folder, streamBounds, issuer: await issuerOf(config) });
   const connections = watchConnections(app.server);
   undo.push(() => drain({ app, connections, runner }, config.drainMs));
-  return app.listen({ host: config.host, port: config.port }).catch(explainTaken(config.host, config.port, 'TOLLGATE_PORT'));
+  const rest = await app.listen({ host: config.host, port: config.port }).catch(explainTaken(config.host, config.port, 'TOLLGATE_PORT'));
+  return { rest, link: isConsoleBuilt(folder) ? linkOf(config, rest, links) : null };
+}
+
+/**
+ * Returns a link that opens the console. Null where no person reads it first: standard output is not a terminal, or
+ * the link would lead to another machine.
+ */
+function linkOf({ host, publicUrl }: Config, rest: string, links: SessionLinks): string | null {
+  const isHere = isLoopback(host) || host === '0.0.0.0' || host === '::';
+  if (process.stdout.isTTY !== true || !isHere || publicUrl?.startsWith('https:') === true) return null;
+  return `http://${host === '::1' ? '[::1]' : '127.0.0.1'}:${new URL(rest).port}/console/#link=${links.make()}`;
 }
 
 /** Null: sign-in is not configured. */

@@ -1,6 +1,7 @@
 // Serves the console: static files that `console/` builds. Without them everything else works, and `/console/` tells
 // how to build them.
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -19,6 +20,8 @@ export function consoleFolder(): string | null {
     return null;
   }
 }
+
+export const isConsoleBuilt = (folder: string | null): boolean => folder !== null && existsSync(join(folder, 'index.html'));
 
 /** `folder`: the built console; null: it is not installed. */
 export async function addConsole(app: FastifyInstance, folder: string | null): Promise<void> {

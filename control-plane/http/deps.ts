@@ -3,6 +3,7 @@ import type { HookHost } from '@tollgate/sidecar/hooks';
 import type { FastifyBaseLogger, FastifyReply } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Config } from '../app/config.ts';
+import type { SessionLinks } from '../access/operations/session-link.ts';
 import type { Issuer } from '../access/rules/sign-in.ts';
 import type { OperationDeps } from '../access/operation.ts';
 import type { StartRun } from '../runs/operations/start-run.ts';
@@ -13,6 +14,10 @@ export interface AppDeps extends OperationDeps {
   readonly config: Pick<Config, 'operatorKey' | 'patchPerMinute' | 'publicUrl' | 'hookStatus' | 'traceUrl'>;
   /** The issuer with which members sign in; null while none is configured. */
   readonly issuer: Issuer | null;
+  /** The one-time link of the start. */
+  readonly links: SessionLinks;
+  /** The folder of the built console. It may not exist. Null: the console is not installed. */
+  readonly consoleFolder: string | null;
   readonly startRun: StartRun;
   /** Answers hook requests. */
   readonly hooks: HookHost;

@@ -15,6 +15,7 @@ import { createApprovalWatch } from '../../control-plane/approvals/operations/wa
 import { fatigueBounds } from '../../control-plane/approvals/rules/fatigue.ts';
 import { createCatalogue } from '../../control-plane/agents/rules/catalogue.ts';
 import { microcentsFromCents } from '../../control-plane/runs/rules/money.ts';
+import { createSessionLinks } from '../../control-plane/access/operations/session-link.ts';
 import { createApp } from '../../control-plane/http/app.ts';
 import type { AppDeps } from '../../control-plane/http/deps.ts';
 import { streamBounds } from '../../control-plane/http/streams.ts';
@@ -67,6 +68,7 @@ export async function createRest(
       | 'startRun'
       | 'hooks'
       | 'inTrace'
+      | 'consoleFolder'
     >
   > = {},
 ) {
@@ -125,6 +127,8 @@ export async function createRest(
     approvals,
     config: { publicUrl: null, operatorKey, patchPerMinute: 30, hookStatus: 'decision', traceUrl: null },
     issuer: null,
+    links: createSessionLinks({ clock: () => clock.now, random: randomBytes }),
+    consoleFolder: null,
     startRun: noRuns,
     hooks: { enter: () => noPolicy, crowded: () => undefined, decided: () => undefined },
     inTrace: (_headers, work) => work(),

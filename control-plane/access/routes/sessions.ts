@@ -14,6 +14,7 @@ import { describe } from '../../http/describe.ts';
 import { ok, recognising } from '../../http/route.ts';
 import { dateTime, flag, inWorkspace, listOf, okAnd, orNull, text, word } from '../../http/shapes.ts';
 import { streamHandler } from '../../http/stream-route.ts';
+import { addSessionLinkRoute } from './session-link.ts';
 
 const url = '/:workspace/admin/session';
 const tag = 'Access';
@@ -93,6 +94,7 @@ const schemas = {
 };
 
 export function addSessionRoutes(app: FastifyInstance, deps: StreamDeps): void {
+  addSessionLinkRoute(app, deps);
   const { publicUrl } = deps.config;
   const { session: options } = cookieOptions(publicUrl);
   const sessionCookie = sessionCookieOf(publicUrl);

@@ -90,3 +90,12 @@ export async function countOwners(db: Queryable, workspaceId: number): Promise<n
   ]);
   return Number(rows[0]?.owners ?? 0);
 }
+
+/** Returns the uid of the earliest owner, who cannot be removed until the transaction ends. Null: there is none. */
+export async function holdFirstOwner(db: Queryable, workspaceId: number): Promise<string | null> {
+  const { rows } = await db.query<{ uid: string }>(
+    `select uid from member where workspace_id = $1 and role = 'owner' order by created_at, uid limit 1 for share`,
+    [workspaceId],
+  );
+  return rows[0]?.uid ?? null;
+}

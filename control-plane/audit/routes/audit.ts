@@ -29,6 +29,7 @@ import {
   text,
   word,
 } from '../../http/shapes.ts';
+import { addCallRoute } from './calls.ts';
 
 const filters = {
   tool: Type.Optional(Type.String({ description: 'exact tool name' })),
@@ -72,6 +73,7 @@ const checkpointAnswer = object({
 
 export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
   addEntryRoutes(app, deps);
+  addCallRoute(app, deps);
   addChainRoutes(app, deps);
   addEventRoutes(app, deps);
 }

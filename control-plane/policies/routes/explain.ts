@@ -9,6 +9,7 @@ import { explainCall } from '../operations/explain-call.ts';
 import type { AppDeps } from '../../http/deps.ts';
 import { addRoute } from '../../http/route.ts';
 import { integer, inWorkspace, listOf, object, orNull, remedies, roleShape, text, texts, tierShape, word } from '../../http/shapes.ts';
+import { addEffectiveRoute } from './effective.ts';
 
 const question = Type.Object(
   {
@@ -121,6 +122,7 @@ export const explanation = object(
 );
 
 export function addExplainRoute(app: FastifyInstance, deps: AppDeps): void {
+  addEffectiveRoute(app, deps);
   addRoute(app, deps, {
     method: 'POST',
     url: '/:workspace/admin/explain',

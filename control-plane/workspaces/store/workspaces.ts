@@ -57,6 +57,12 @@ export async function insertWorkspace(db: Queryable, slug: string, createdAt: Da
   return Number(rows[0].id);
 }
 
+/** Returns the workspace that was created first; null: there is none. */
+export async function findFirstWorkspace(db: Queryable): Promise<Workspace | null> {
+  const { rows } = await db.query<WorkspaceRow>(`select ${columns} from workspace order by id limit 1`);
+  return rows[0] === undefined ? null : workspaceFromRow(rows[0]);
+}
+
 export async function findWorkspace(db: Queryable, id: number): Promise<Workspace | null> {
   const { rows } = await db.query<WorkspaceRow>(`select ${columns} from workspace where id = $1`, [id]);
   return rows[0] === undefined ? null : workspaceFromRow(rows[0]);

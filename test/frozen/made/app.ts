@@ -49,6 +49,8 @@ export function createUnconnectedApp(registry = new Registry()): FastifyInstance
       traceUrl: null,
     },
     issuer: null,
+    links: { make: () => '', take: () => 'unknown' },
+    consoleFolder: null,
     startRun: createStartRun({ start: unavailable }, { atOnce: 1, seats: createSeats({ each: 1 }) }),
     hooks: { enter: () => noPolicy, crowded: () => undefined, decided: () => undefined },
     inTrace: (_headers, work) => work(),
