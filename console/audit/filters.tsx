@@ -48,13 +48,20 @@ export function AuditFilters({ values, range, onChange, onWiden, suggest }: Audi
         <SegmentedControl
           size="xs"
           aria-label="Time up to now"
-          data={[...lasts.map(({ value, label }) => ({ value, label })), ...(range.last === null ? [{ value: 'fixed', label: 'as given' }] : [])]}
+          data={[
+            ...lasts.map(({ value, label }) => ({ value, label })),
+            ...(range.last === null ? [{ value: 'fixed', label: 'as given' }] : []),
+          ]}
           value={range.last ?? 'fixed'}
           onChange={(value) => {
             if (value !== 'fixed') onChange({ last: value, since: undefined, until: undefined });
           }}
         />
-        <Instant label="From" value={range.since} onApply={(value) => onChange({ since: value, until: range.until ?? undefined, last: undefined })} />
+        <Instant
+          label="From"
+          value={range.since}
+          onApply={(value) => onChange({ since: value, until: range.until ?? undefined, last: undefined })}
+        />
         <Instant label="Until" value={range.until} onApply={(value) => onChange({ since: range.since, until: value, last: undefined })} />
         <Button size="xs" variant="default" onClick={onWiden}>
           Zoom out

@@ -149,7 +149,16 @@ function useSearch(filters: AuditFilterValues, { since, until }: TimeRange): Sea
   });
   const { data, hasNextPage, isFetching, error, fetchNextPage, refetch } = pages;
   const isWhole = data !== undefined && !hasNextPage;
-  const rows = useMemo(() => (data === undefined ? [] : rowsOf(data.pages.flatMap(({ items }) => items), isWhole)), [data, isWhole]);
+  const rows = useMemo(
+    () =>
+      data === undefined
+        ? []
+        : rowsOf(
+            data.pages.flatMap(({ items }) => items),
+            isWhole,
+          ),
+    [data, isWhole],
+  );
   const more = useCallback(() => {
     if (hasNextPage && !isFetching && error === null) void fetchNextPage();
   }, [hasNextPage, isFetching, error, fetchNextPage]);

@@ -119,8 +119,8 @@ function Checkpoint() {
   return (
     <>
       <Text size="sm">
-        {data === undefined ? ' ' : data === null ? 'None was made yet.' : `The newest one covers ${data.size.toLocaleString()} items.`} Store it
-        where no one who can write to the database can change it.
+        {data === undefined ? ' ' : data === null ? 'None was made yet.' : `The newest one covers ${data.size.toLocaleString()} items.`}{' '}
+        Store it where no one who can write to the database can change it.
       </Text>
       {newest.error !== null && <Refused error={newest.error} what="The newest checkpoint could not be read" />}
       {make.error !== null && <Refused error={make.error} what="No checkpoint was made" />}

@@ -125,7 +125,9 @@ function Records({ answer, entry }: { readonly answer: CallAnswer; readonly entr
       {entry.revision !== undefined && (
         <Fact name="Revision">
           {entry.revision}
-          {explainedAt !== null && <span className={css.quiet}>{explainedAt.isCurrent ? ', in force now' : ', not in force any more'}</span>}
+          {explainedAt !== null && (
+            <span className={css.quiet}>{explainedAt.isCurrent ? ', in force now' : ', not in force any more'}</span>
+          )}
         </Fact>
       )}
       {(approval !== null || entry.approval !== undefined) && (
@@ -159,11 +161,6 @@ function Records({ answer, entry }: { readonly answer: CallAnswer; readonly entr
         </Fact>
       )}
       {more > 0 && <Fact name="More">{more} further entries have the same request id</Fact>}
-      {entry.mended !== undefined && (
-        <Fact name="Replaced">
-          <Foreign text={entry.mended.join(', ')} />
-        </Fact>
-      )}
     </>
   );
 }

@@ -10,7 +10,7 @@ import { Foreign } from '../parts/foreign.tsx';
 import { outcomeColour, OutcomeSign, outcomeWords } from '../parts/outcome.tsx';
 import type { AgentNode, SessionGraph, ToolCalls } from './graph-of.ts';
 import css from './graph.module.css';
-import { type Arrow, type Box, layOut, type Places } from './layout.ts';
+import { type Arrow, type Box, placeBoxes, type Places } from './layout.ts';
 
 type Shown = { readonly kind: 'person'; readonly name: string } | { readonly kind: 'agent'; readonly agent: AgentNode };
 
@@ -107,7 +107,7 @@ function usePlaces(boxes: readonly Drawn[], arrows: readonly DrawnArrow[]): Plac
   useEffect(() => {
     const ended = new AbortController();
     const sizes = boxes.map(({ id, width, height }) => ({ id, width, height }));
-    layOut(sizes, arrows, ended.signal).then(
+    placeBoxes(sizes, arrows, ended.signal).then(
       (found) => ended.signal.aborted || setPlaces(found),
       (error: unknown) => ended.signal.aborted || setPlaces(error instanceof Error ? error : new Error('the worker failed')),
     );
@@ -148,7 +148,8 @@ function PersonView({ name }: { readonly name: string }) {
 }
 
 function AgentView({ agent: { name, isHere, tools } }: { readonly agent: AgentNode }) {
-  const shown = tools.length > toolsMax ? [...tools].sort((one, other) => Number(other.isHere) - Number(one.isHere)).slice(0, toolsMax) : tools;
+  const shown =
+    tools.length > toolsMax ? [...tools].sort((one, other) => Number(other.isHere) - Number(one.isHere)).slice(0, toolsMax) : tools;
   return (
     <div className={css.agent} data-here={isHere || undefined}>
       <div className={css.head}>

@@ -46,7 +46,8 @@ export function LadderView({ ladder: { rungs, isDecidedHere, together } }: { rea
 
 /** What a rung shows: the colour of its permission. A rung that only limits has that of a limit. */
 const outcomeOfRung = ({ permission, says }: Rung): Outcome | null =>
-  permission ?? (says.some((words) => words.startsWith('at most') || words.startsWith('limits')) ? 'limit' : says.length > 0 ? 'redact' : null);
+  permission ??
+  (says.some((words) => words.startsWith('at most') || words.startsWith('limits')) ? 'limit' : says.length > 0 ? 'redact' : null);
 
 function RungView({ rung }: { readonly rung: Rung }) {
   const { layer, part, whose, permission, says, path, isAuditOnly, cases, won, wouldWin } = rung;
@@ -55,7 +56,13 @@ function RungView({ rung }: { readonly rung: Rung }) {
   const words = [...(permission === null ? [] : [permissionWords[permission]]), ...says].join(', ');
   return (
     <li className={won ? `${css.rung} ${css.won}` : css.rung} style={{ '--won': colour } as React.CSSProperties}>
-      <span className={css.node} style={{ color: colour }} data-says={outcome ?? undefined} data-audit={isAuditOnly || undefined} aria-hidden="true">
+      <span
+        className={css.node}
+        style={{ color: colour }}
+        data-says={outcome ?? undefined}
+        data-audit={isAuditOnly || undefined}
+        aria-hidden="true"
+      >
         {outcome === null ? '–' : <OutcomeSign outcome={outcome} />}
       </span>
       <div className={css.body}>

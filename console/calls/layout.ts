@@ -16,7 +16,7 @@ export interface Arrow {
 export type Places = ReadonlyMap<string, { readonly x: number; readonly y: number }>;
 
 /** Rejects if the worker cannot be started. After `signal` the worker is ended. */
-export async function layOut(boxes: readonly Box[], arrows: readonly Arrow[], signal: AbortSignal): Promise<Places> {
+export async function placeBoxes(boxes: readonly Box[], arrows: readonly Arrow[], signal: AbortSignal): Promise<Places> {
   const elk = new ELK({ workerFactory: () => new Worker(workerUrl) });
   const end = (): void => elk.terminateWorker();
   signal.addEventListener('abort', end, { once: true });

@@ -102,7 +102,7 @@ function Call({ answer }: { readonly answer: CallAnswer }) {
           <SessionCard answer={answer} />
           <Repeat answer={answer} />
         </Stack>
-        <Stack gap="sm" component="aside" aria-label="Facts of the call">
+        <Stack gap="sm" component="section" aria-label="Facts of the call">
           <Facts answer={answer} />
         </Stack>
       </div>

@@ -17,7 +17,7 @@ const graphNodes = { min: 3, max: 150 };
 
 export function SessionCard({ answer }: { readonly answer: CallAnswer }) {
   const graph = useMemo(() => graphOf(answer), [answer]);
-  const isWide = useMediaQuery('(min-width: 48em)', undefined, { getInitialValueInEffect: false }) === true;
+  const isWide = useMediaQuery('(min-width: 48em)', undefined, { getInitialValueInEffect: false });
   const { ref, entry } = useIntersection({ rootMargin: '200px' });
   // Once it was seen, it stays.
   const wasSeen = useRef(false);
@@ -29,7 +29,9 @@ export function SessionCard({ answer }: { readonly answer: CallAnswer }) {
     <section className={css.card} ref={ref}>
       <h2>Who handed work to whom</h2>
       <Text size="sm" c="var(--quiet)" mb="sm">
-        {more ? `The ${calls.length} calls of this session around this one.` : `All ${calls.length === 1 ? 'of this session: one call' : `${calls.length} calls of this session`}.`}
+        {more
+          ? `The ${calls.length} calls of this session around this one.`
+          : `All ${calls.length === 1 ? 'of this session: one call' : `${calls.length} calls of this session`}.`}
         {answer.before?.chainClaimed === true && ' The chain is what the caller says; it is not proved.'}
       </Text>
       {isDrawn && (

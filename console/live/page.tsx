@@ -34,7 +34,6 @@ function Live() {
   // A change of a filter begins with an empty tail.
   const tail = useMemo(
     () => createTail((one) => wanted.length === 0 || wanted.includes(one), requestAnimationFrame),
-    // biome-ignore lint/correctness/useExhaustiveDependencies: each of these needs a tail of its own
     [agent, sub, tool, wanted],
   );
   const view = useSyncExternalStore(tail.subscribe, tail.view);

@@ -2,8 +2,8 @@
 // rows, so that the focus stays when rows come and go: j, k and the arrows move, Enter opens, Escape lets go.
 import { VisuallyHidden } from '@mantine/core';
 import { useHotkeys, useMediaQuery } from '@mantine/hooks';
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, type ReactNode, useEffect, useRef } from 'react';
+import { type Virtualizer, useVirtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useRef } from 'react';
 import { Link, useNavigate } from 'react-router';
 import { type CallRow, durationWords } from './call-row.ts';
 import css from './calls-list.module.css';
@@ -39,9 +39,8 @@ export const callAddress = ({ requestId, ts }: Pick<CallRow, 'requestId' | 'ts'>
 
 export function CallsList(props: CallsListProps) {
   const { label, rows, active, onActive, onNearEnd, onScrolled, onPointer, initialOffset = 0, top = 0, end, height } = props;
-  const go = useNavigate();
   const scroller = useRef<HTMLDivElement>(null);
-  const isNarrow = useMediaQuery(narrowQuery, undefined, { getInitialValueInEffect: false }) === true;
+  const isNarrow = useMediaQuery(narrowQuery, undefined, { getInitialValueInEffect: false });
   const rowHeight = isNarrow ? rowHeights.narrow : rowHeights.wide;
   const virtual = useVirtualizer({
     count: rows.length,
@@ -61,40 +60,8 @@ export function CallsList(props: CallsListProps) {
     if (last >= rows.length - nearEnd && rows.length > 0) onNearEnd?.();
   }, [last, rows.length, onNearEnd]);
 
-  const at = active === null ? -1 : rows.findIndex(({ requestId }) => requestId === active);
-  const moveTo = (wanted: number): void => {
-    const index = Math.min(Math.max(wanted, 0), rows.length - 1);
-    const row = rows[index];
-    if (row === undefined) return;
-    onActive(row.requestId);
-    virtual.scrollToIndex(index);
-    scroller.current?.focus({ preventScroll: true });
-  };
-  const step = (by: number): void => moveTo(at < 0 ? (items.find(({ end: bottom }) => bottom > (virtual.scrollOffset ?? 0))?.index ?? 0) : at + by);
-  useHotkeys([
-    ['j', () => step(1)],
-    ['k', () => step(-1)],
-  ]);
-  const open = (row: CallRow | undefined): void => {
-    if (row !== undefined) void go(callAddress(row), { state: { inConsole: true } });
-  };
-  const pageRows = Math.max(1, Math.floor((scroller.current?.clientHeight ?? rowHeight) / rowHeight) - 1);
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const actions: Readonly<Record<string, () => void>> = {
-      ArrowDown: () => step(1),
-      ArrowUp: () => step(-1),
-      PageDown: () => moveTo(Math.max(at, 0) + pageRows),
-      PageUp: () => moveTo(at - pageRows),
-      Home: () => moveTo(0),
-      End: () => moveTo(rows.length - 1),
-      Enter: () => open(rows[at]),
-      Escape: () => onActive(null),
-    };
-    const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : actions[event.key];
-    if (action === undefined) return;
-    event.preventDefault();
-    action();
-  };
+  const { at, onKeyDown } = useListKeys({ rows, active, onActive, virtual, scroller, rowHeight });
+  const open = useOpen();
   return (
     <div>
       <Head />
@@ -139,6 +106,57 @@ export function CallsList(props: CallsListProps) {
       </div>
     </div>
   );
+}
+
+function useOpen(): (row: CallRow | undefined) => void {
+  const go = useNavigate();
+  return (row) => {
+    if (row !== undefined) void go(callAddress(row), { state: { inConsole: true } });
+  };
+}
+
+interface ListKeys extends Pick<CallsListProps, 'rows' | 'active' | 'onActive'> {
+  readonly virtual: Virtualizer<HTMLDivElement, Element>;
+  readonly scroller: RefObject<HTMLDivElement | null>;
+  readonly rowHeight: number;
+}
+
+/** `at`: the index of the row that the keyboard is on; -1: none. */
+function useListKeys({ rows, active, onActive, virtual, scroller, rowHeight }: ListKeys) {
+  const open = useOpen();
+  const at = active === null ? -1 : rows.findIndex(({ requestId }) => requestId === active);
+  const moveTo = (wanted: number): void => {
+    const index = Math.min(Math.max(wanted, 0), rows.length - 1);
+    const row = rows[index];
+    if (row === undefined) return;
+    onActive(row.requestId);
+    virtual.scrollToIndex(index);
+    scroller.current?.focus({ preventScroll: true });
+  };
+  const firstSeen = (): number => virtual.getVirtualItems().find(({ end }) => end > (virtual.scrollOffset ?? 0))?.index ?? 0;
+  const step = (by: number): void => moveTo(at < 0 ? firstSeen() : at + by);
+  useHotkeys([
+    ['j', () => step(1)],
+    ['k', () => step(-1)],
+  ]);
+  const pageRows = (): number => Math.max(1, Math.floor((scroller.current?.clientHeight ?? rowHeight) / rowHeight) - 1);
+  const actions: Readonly<Record<string, () => void>> = {
+    ArrowDown: () => step(1),
+    ArrowUp: () => step(-1),
+    PageDown: () => moveTo(Math.max(at, 0) + pageRows()),
+    PageUp: () => moveTo(at - pageRows()),
+    Home: () => moveTo(0),
+    End: () => moveTo(rows.length - 1),
+    Enter: () => open(rows[at]),
+    Escape: () => onActive(null),
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : actions[event.key];
+    if (action === undefined) return;
+    event.preventDefault();
+    action();
+  };
+  return { at, onKeyDown };
 }
 
 /** An element's id has no spaces. */

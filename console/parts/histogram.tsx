@@ -30,42 +30,15 @@ const totalOf = ({ counts }: Bucket): number => outcomes.reduce((sum, outcome) =
 
 export function Histogram({ buckets, bucketMs, onChoose }: HistogramProps) {
   const { ref, width } = useElementSize<HTMLDivElement>();
-  const [range, setRange] = useState<Range | null>(null);
-  const [isDragging, setDragging] = useState(false);
   const most = Math.max(1, ...buckets.map(totalOf));
   const step = width / Math.max(1, buckets.length);
   const words = bucketMs < 3_600_000 ? minuteWords : bucketMs < 86_400_000 ? hourWords : dayWords;
 
-  const indexAt = (event: PointerEvent<HTMLDivElement>): number => {
-    const x = event.clientX - event.currentTarget.getBoundingClientRect().left;
-    return Math.min(Math.max(Math.floor(x / step), 0), buckets.length - 1);
-  };
-  const choose = ({ from, to }: Range): void => {
+  const { range, handlers } = useBrush(buckets.length, step, ({ from, to }) => {
     const first = buckets[Math.min(from, to)];
     const last = buckets[Math.max(from, to)];
-    if (first === undefined || last === undefined) return;
-    setRange(null);
-    onChoose(new Date(first.at).toISOString(), new Date(Date.parse(last.at) + bucketMs).toISOString());
-  };
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const at = range ?? { from: buckets.length - 1, to: buckets.length - 1 };
-    const move = (by: number): void => {
-      const to = Math.min(Math.max(range === null ? at.to : at.to + by, 0), buckets.length - 1);
-      setRange(event.shiftKey ? { from: at.from, to } : { from: to, to });
-    };
-    const actions: Readonly<Record<string, () => void>> = {
-      ArrowLeft: () => move(-1),
-      ArrowRight: () => move(1),
-      Home: () => setRange({ from: 0, to: 0 }),
-      End: () => setRange({ from: buckets.length - 1, to: buckets.length - 1 }),
-      Enter: () => choose(at),
-      Escape: () => setRange(null),
-    };
-    const action = actions[event.key];
-    if (action === undefined) return;
-    event.preventDefault();
-    action();
-  };
+    if (first !== undefined && last !== undefined) onChoose(first.at, new Date(Date.parse(last.at) + bucketMs).toISOString());
+  });
   const shown = range === null ? undefined : buckets[range.to];
   return (
     <div className={css.whole}>
@@ -80,27 +53,7 @@ export function Histogram({ buckets, bucketMs, onChoose }: HistogramProps) {
         aria-valuemax={Math.max(0, buckets.length - 1)}
         aria-valuenow={range?.to ?? Math.max(0, buckets.length - 1)}
         aria-valuetext={shown === undefined ? 'nothing chosen' : bucketWords(shown, words)}
-        onKeyDown={onKeyDown}
-        onBlur={() => setRange(null)}
-        onPointerDown={(event) => {
-          if (event.button !== 0) return;
-          event.currentTarget.setPointerCapture(event.pointerId);
-          setDragging(true);
-          const at = indexAt(event);
-          setRange({ from: at, to: at });
-        }}
-        onPointerMove={(event) => {
-          const to = indexAt(event);
-          setRange((before) => (isDragging && before !== null ? { ...before, to } : { from: to, to }));
-        }}
-        onPointerUp={() => {
-          setDragging(false);
-          if (isDragging && range !== null) choose(range);
-        }}
-        onPointerCancel={() => setDragging(false)}
-        onPointerLeave={() => {
-          if (!isDragging) setRange(null);
-        }}
+        {...handlers}
       >
         <svg width="100%" height={height} aria-hidden="true">
           {range !== null && (
@@ -123,6 +76,62 @@ export function Histogram({ buckets, bucketMs, onChoose }: HistogramProps) {
       </div>
     </div>
   );
+}
+
+/** `count`: of the bars; `step`: the width of one. */
+function useBrush(count: number, step: number, onChoose: (range: Range) => void) {
+  const [range, setRange] = useState<Range | null>(null);
+  const [isDragging, setDragging] = useState(false);
+  const last = count - 1;
+  const within = (at: number): number => Math.min(Math.max(at, 0), last);
+  const choose = (chosen: Range): void => {
+    setRange(null);
+    onChoose(chosen);
+  };
+  const move = (by: number, isLonger: boolean): void => {
+    const to = range === null ? last : within(range.to + by);
+    setRange({ from: isLonger && range !== null ? range.from : to, to });
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const actions: Readonly<Record<string, () => void>> = {
+      ArrowLeft: () => move(-1, event.shiftKey),
+      ArrowRight: () => move(1, event.shiftKey),
+      Home: () => setRange({ from: 0, to: 0 }),
+      End: () => setRange({ from: last, to: last }),
+      Enter: () => range !== null && choose(range),
+      Escape: () => setRange(null),
+    };
+    const action = actions[event.key];
+    if (action === undefined) return;
+    event.preventDefault();
+    action();
+  };
+  const indexAt = ({ clientX, currentTarget }: PointerEvent<HTMLDivElement>): number =>
+    within(Math.floor((clientX - currentTarget.getBoundingClientRect().left) / step));
+  const handlers = {
+    onKeyDown,
+    onBlur: () => setRange(null),
+    onPointerDown: (event: PointerEvent<HTMLDivElement>) => {
+      if (event.button !== 0) return;
+      event.currentTarget.setPointerCapture(event.pointerId);
+      setDragging(true);
+      const at = indexAt(event);
+      setRange({ from: at, to: at });
+    },
+    onPointerMove: (event: PointerEvent<HTMLDivElement>) => {
+      const to = indexAt(event);
+      setRange((before) => (isDragging && before !== null ? { ...before, to } : { from: to, to }));
+    },
+    onPointerUp: () => {
+      setDragging(false);
+      if (isDragging && range !== null) choose(range);
+    },
+    onPointerCancel: () => setDragging(false),
+    onPointerLeave: () => {
+      if (!isDragging) setRange(null);
+    },
+  };
+  return { range, handlers };
 }
 
 const minuteWords = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
