@@ -169,7 +169,7 @@ function Copied({ text }: { readonly text: string }) {
   return (
     <CopyButton value={text}>
       {({ copied, copy }) => (
-        <UnstyledButton onClick={copy} className={css.mono} fz={12} title="Copy" aria-label={`Copy the request id ${text}`}>
+        <UnstyledButton onClick={copy} className={css.mono} fz={12} title="Copy">
           <Foreign text={text} max={60} /> <span className={css.quiet}>{copied ? 'copied' : 'copy'}</span>
         </UnstyledButton>
       )}

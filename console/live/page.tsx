@@ -14,7 +14,7 @@ import { OutcomeFilter } from '../parts/outcome-filter.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Filters, useUrlFilters } from '../parts/url-filters.ts';
 import { NoCalls } from './no-calls.tsx';
-import { createTail, rowsMax, type Tail } from './tail.ts';
+import { createTail, rowsMax, type Tail, type TailView } from './tail.ts';
 
 const filterNames = ['agent', 'sub', 'tool', 'outcome'] as const;
 const recentHours = 24;
@@ -36,15 +36,13 @@ function Live() {
     () => createTail((one) => wanted.length === 0 || wanted.includes(one), requestAnimationFrame),
     [agent, sub, tool, wanted],
   );
-  const view = useSyncExternalStore(tail.subscribe, tail.view);
   const hold = useHold(tail);
   const { state, recent } = useEntries(tail, filters, hold.isPaused);
-  const [active, setActive] = useState<string | null>(null);
   useHotkeys([
     ['p', hold.toggle],
     ['Escape', hold.release],
   ]);
-  const suggest = (field: 'agent' | 'sub' | 'tool') => () => view.rows.map((row) => row[field]);
+  const suggest = (field: 'agent' | 'sub' | 'tool') => () => tail.view().rows.map((row) => row[field]);
   const isFiltered = Object.keys(filters).length > 0;
   return (
     <Stack gap="sm">
@@ -56,7 +54,7 @@ function Live() {
           <Connection state={state} />
         </Group>
         <Group gap="xs">
-          <Held held={view.held} isHeld={view.isHeld} isPaused={hold.isPaused} release={hold.release} />
+          <Held tail={tail} isPaused={hold.isPaused} release={hold.release} />
           <Button size="xs" variant={hold.isPaused ? 'filled' : 'default'} onClick={hold.toggle} aria-pressed={hold.isPaused}>
             {hold.isPaused ? 'Continue' : 'Pause'}
           </Button>
@@ -67,31 +65,57 @@ function Live() {
         <FilterField label="User" value={sub} onApply={(value) => change({ sub: value })} suggest={suggest('sub')} />
         <FilterField label="Tool" value={tool} onApply={(value) => change({ tool: value })} suggest={suggest('tool')} />
       </SimpleGrid>
-      <OutcomeFilter counts={countsOf(view.rows)} wanted={wanted} onChange={(next) => change({ outcome: next.join(',') })} />
+      <Outcomes tail={tail} wanted={wanted} onChange={(next) => change({ outcome: next.join(',') })} />
       <Loaded query={recent} what="The recent calls could not be read" height={400}>
-        {() =>
-          view.rows.length === 0 ? (
-            <NoCalls isFiltered={isFiltered} hours={recentHours} />
-          ) : (
-            <CallsList
-              label="Calls, newest first"
-              rows={view.rows}
-              active={active}
-              onActive={(requestId) => {
-                setActive(requestId);
-                hold.onActive(requestId !== null);
-              }}
-              onScrolled={hold.onScrolled}
-              onPointer={hold.onPointer}
-              top={hold.top}
-              height="max(360px, calc(100dvh - 238px))"
-              end={<EndNote count={view.rows.length} />}
-            />
-          )
-        }
+        {() => <Rows tail={tail} hold={hold} isFiltered={isFiltered} />}
       </Loaded>
     </Stack>
   );
+}
+
+/** Only what shows the tail is made again when it changes. */
+const useTail = (tail: Tail): TailView => useSyncExternalStore(tail.subscribe, tail.view);
+
+interface RowsProps {
+  readonly tail: Tail;
+  readonly hold: Hold;
+  readonly isFiltered: boolean;
+}
+
+function Rows({ tail, hold, isFiltered }: RowsProps) {
+  const { rows } = useTail(tail);
+  const [active, setActive] = useState<string | null>(null);
+  if (rows.length === 0) return <NoCalls isFiltered={isFiltered} hours={recentHours} />;
+  return (
+    <CallsList
+      label="Calls, newest first"
+      rows={rows}
+      active={active}
+      onActive={(requestId) => {
+        setActive(requestId);
+        hold.onActive(requestId !== null);
+      }}
+      onScrolled={hold.onScrolled}
+      onPointer={hold.onPointer}
+      top={hold.top}
+      height="max(360px, calc(100dvh - 256px))"
+      end={
+        <Text size="xs" c="var(--quiet)" p="xs">
+          {rows.length >= rowsMax ? `The newest ${rowsMax} calls. Older ones: page Audit.` : 'Older calls: page Audit.'}
+        </Text>
+      }
+    />
+  );
+}
+
+interface OutcomesProps {
+  readonly tail: Tail;
+  readonly wanted: readonly Outcome[];
+  readonly onChange: (wanted: readonly Outcome[]) => void;
+}
+
+function Outcomes({ tail, wanted, onChange }: OutcomesProps) {
+  return <OutcomeFilter counts={countsOf(useTail(tail).rows)} wanted={wanted} onChange={onChange} />;
 }
 
 const outcomesIn = (text: string | undefined): readonly Outcome[] => {
@@ -225,14 +249,14 @@ function Connection({ state }: { readonly state: StreamState }) {
 }
 
 interface HeldProps {
-  readonly held: number;
-  readonly isHeld: boolean;
+  readonly tail: Tail;
   readonly isPaused: boolean;
   readonly release: () => void;
 }
 
 /** What arrived while rows are held. */
-function Held({ held, isHeld, isPaused, release }: HeldProps) {
+function Held({ tail, isPaused, release }: HeldProps) {
+  const { held, isHeld } = useTail(tail);
   if (!isHeld) return null;
   if (held === 0)
     return (
@@ -244,13 +268,5 @@ function Held({ held, isHeld, isPaused, release }: HeldProps) {
     <Button size="xs" variant="light" onClick={release}>
       {held.toLocaleString()} new ↑
     </Button>
-  );
-}
-
-function EndNote({ count }: { readonly count: number }) {
-  return (
-    <Text size="xs" c="var(--quiet)" p="xs">
-      {count >= rowsMax ? `The newest ${rowsMax} calls. Older ones: page Audit.` : 'Older calls: page Audit.'}
-    </Text>
   );
 }

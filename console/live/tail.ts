@@ -11,7 +11,7 @@ type Entry = Schemas['AuditEntry'];
 
 export const rowsMax = 500;
 const pendingMax = 2 * rowsMax;
-const paceMs = 100;
+const paceMs = 200;
 
 export interface TailView {
   /** Newest first. */

@@ -1,9 +1,9 @@
-// A list of calls with virtual rows: only rows that can be seen are in the document. The list has the focus, not its
-// rows, so that the focus stays when rows come and go: j, k and the arrows move, Enter opens, Escape lets go.
+// A list of calls with virtual rows: only rows that can be seen are in the document, and their elements are used again
+// for other calls. The list has the focus, not its rows, so that the focus stays when rows come and go: j, k and the arrows move, Enter opens, Escape lets go.
 import { VisuallyHidden } from '@mantine/core';
 import { useHotkeys, useMediaQuery } from '@mantine/hooks';
 import { type Virtualizer, useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useRef } from 'react';
+import { type KeyboardEvent, memo, type ReactNode, type RefObject, useEffect, useRef } from 'react';
 import { Link, useNavigate } from 'react-router';
 import { type CallRow, durationWords } from './call-row.ts';
 import css from './calls-list.module.css';
@@ -40,13 +40,13 @@ export const callAddress = ({ requestId, ts }: Pick<CallRow, 'requestId' | 'ts'>
 export function CallsList(props: CallsListProps) {
   const { label, rows, active, onActive, onNearEnd, onScrolled, onPointer, initialOffset = 0, top = 0, end, height } = props;
   const scroller = useRef<HTMLDivElement>(null);
+  const grid = useRef<HTMLDivElement>(null);
   const isNarrow = useMediaQuery(narrowQuery, undefined, { getInitialValueInEffect: false });
   const rowHeight = isNarrow ? rowHeights.narrow : rowHeights.wide;
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
-    getItemKey: (index) => rows[index]?.requestId ?? index,
     initialOffset,
     overscan: 6,
   });
@@ -60,7 +60,14 @@ export function CallsList(props: CallsListProps) {
     if (last >= rows.length - nearEnd && rows.length > 0) onNearEnd?.();
   }, [last, rows.length, onNearEnd]);
 
-  const { at, onKeyDown } = useListKeys({ rows, active, onActive, virtual, scroller, rowHeight });
+  const { at, onKeyDown } = useListKeys({
+    rows,
+    active,
+    onActive,
+    virtual,
+    grid,
+    pageRows: Math.max(1, Math.floor((virtual.scrollRect?.height ?? 0) / rowHeight) - 1),
+  });
   const open = useOpen();
   return (
     <div>
@@ -69,38 +76,43 @@ export function CallsList(props: CallsListProps) {
         ref={scroller}
         className={css.list}
         style={{ height }}
-        role="grid"
-        aria-label={label}
-        aria-rowcount={rows.length}
-        aria-activedescendant={at < 0 ? undefined : rowId(rows[at]?.requestId ?? '')}
-        tabIndex={0}
-        onKeyDown={onKeyDown}
         onPointerMove={onPointer}
         onScroll={(event) => onScrolled?.(event.currentTarget.scrollTop)}
       >
-        <div className={css.rows} role="rowgroup" style={{ height: virtual.getTotalSize() }}>
-          {items.map(({ index, key, start }) => {
-            const row = rows[index];
-            if (row === undefined) return null;
-            return (
-              // The keyboard reaches rows through the list.
-              <div
-                key={key}
-                id={rowId(row.requestId)}
-                role="row"
-                aria-rowindex={index + 1}
-                aria-selected={index === at}
-                data-active={index === at ? true : undefined}
-                className={css.row}
-                style={{ height: rowHeight, transform: `translateY(${start}px)` }}
-                onClick={(event) => {
-                  if (!event.defaultPrevented && window.getSelection()?.type !== 'Range') open(row);
-                }}
-              >
-                {isNarrow ? <NarrowCells row={row} /> : <WideCells row={row} />}
-              </div>
-            );
-          })}
+        <div
+          ref={grid}
+          className={css.grid}
+          role="grid"
+          aria-label={label}
+          aria-rowcount={rows.length}
+          aria-activedescendant={at < 0 ? undefined : rowId(rows[at]?.requestId ?? '')}
+          tabIndex={0}
+          onKeyDown={onKeyDown}
+        >
+          <div className={css.rows} role="rowgroup" style={{ height: virtual.getTotalSize() }}>
+            {items.map(({ index, key, start }) => {
+              const row = rows[index];
+              if (row === undefined) return null;
+              return (
+                // The keyboard reaches rows through the list.
+                <div
+                  key={key}
+                  id={rowId(row.requestId)}
+                  role="row"
+                  aria-rowindex={index + 1}
+                  aria-selected={index === at}
+                  data-active={index === at ? true : undefined}
+                  className={css.row}
+                  style={{ height: rowHeight, transform: `translateY(${start}px)` }}
+                  onClick={(event) => {
+                    if (!event.defaultPrevented && window.getSelection()?.type !== 'Range') open(row);
+                  }}
+                >
+                  <Cells row={row} isNarrow={isNarrow} />
+                </div>
+              );
+            })}
+          </div>
         </div>
         {end}
       </div>
@@ -117,12 +129,13 @@ function useOpen(): (row: CallRow | undefined) => void {
 
 interface ListKeys extends Pick<CallsListProps, 'rows' | 'active' | 'onActive'> {
   readonly virtual: Virtualizer<HTMLDivElement, Element>;
-  readonly scroller: RefObject<HTMLDivElement | null>;
-  readonly rowHeight: number;
+  readonly grid: RefObject<HTMLDivElement | null>;
+  /** How many rows Page Down moves. */
+  readonly pageRows: number;
 }
 
 /** `at`: the index of the row that the keyboard is on; -1: none. */
-function useListKeys({ rows, active, onActive, virtual, scroller, rowHeight }: ListKeys) {
+function useListKeys({ rows, active, onActive, virtual, grid, pageRows }: ListKeys) {
   const open = useOpen();
   const at = active === null ? -1 : rows.findIndex(({ requestId }) => requestId === active);
   const moveTo = (wanted: number): void => {
@@ -131,7 +144,7 @@ function useListKeys({ rows, active, onActive, virtual, scroller, rowHeight }: L
     if (row === undefined) return;
     onActive(row.requestId);
     virtual.scrollToIndex(index);
-    scroller.current?.focus({ preventScroll: true });
+    grid.current?.focus({ preventScroll: true });
   };
   const firstSeen = (): number => virtual.getVirtualItems().find(({ end }) => end > (virtual.scrollOffset ?? 0))?.index ?? 0;
   const step = (by: number): void => moveTo(at < 0 ? firstSeen() : at + by);
@@ -139,12 +152,11 @@ function useListKeys({ rows, active, onActive, virtual, scroller, rowHeight }: L
     ['j', () => step(1)],
     ['k', () => step(-1)],
   ]);
-  const pageRows = (): number => Math.max(1, Math.floor((scroller.current?.clientHeight ?? rowHeight) / rowHeight) - 1);
   const actions: Readonly<Record<string, () => void>> = {
     ArrowDown: () => step(1),
     ArrowUp: () => step(-1),
-    PageDown: () => moveTo(Math.max(at, 0) + pageRows()),
-    PageUp: () => moveTo(at - pageRows()),
+    PageDown: () => moveTo(Math.max(at, 0) + pageRows),
+    PageUp: () => moveTo(at - pageRows),
     Home: () => moveTo(0),
     End: () => moveTo(rows.length - 1),
     Enter: () => open(rows[at]),
@@ -175,6 +187,11 @@ function Head() {
     </div>
   );
 }
+
+/** A row whose call is the same is not made again, wherever it moves. */
+const Cells = memo(({ row, isNarrow }: { readonly row: CallRow; readonly isNarrow: boolean }) =>
+  isNarrow ? <NarrowCells row={row} /> : <WideCells row={row} />,
+);
 
 function WideCells({ row }: { readonly row: CallRow }) {
   return (
