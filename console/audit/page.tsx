@@ -180,7 +180,7 @@ interface FoundProps {
 
 function Found({ search: { rows, isPending, error, isWhole, more, retry }, memory, onWiden }: FoundProps) {
   const [active, setActive] = useState(memory.active);
-  if (isPending) return <Skeleton height={400} aria-label="loading" />;
+  if (isPending) return <Skeleton height={400} role="status" aria-label="loading" />;
   const refused = error !== null && <Refused error={error} what="The log could not be read" retry={retry} />;
   if (rows.length === 0 && isWhole)
     return (
@@ -232,7 +232,7 @@ function Counts({ filters, range: { since, until }, onChoose }: CountsProps) {
   const query = { ...counted, since, ...(until !== null && { until }) };
   const counts = useQuery({ queryKey: ['counts', workspace, query], queryFn: () => fetchCounts(workspace, query) });
   if (counts.data === undefined) {
-    if (counts.error === null) return <Skeleton height={124} aria-label="loading" />;
+    if (counts.error === null) return <Skeleton height={124} role="status" aria-label="loading" />;
     return (
       <Text size="sm" c="var(--quiet)" role="note">
         The counts over time are not shown: {counts.error.message}

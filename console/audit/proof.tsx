@@ -139,7 +139,7 @@ function Keys() {
     queryFn: () => read(api.GET('/{workspace}/admin/audit/keys', { params: { path: { workspace } } })),
   });
   if (keys.error !== null) return <Refused error={keys.error} what="The keys could not be read" retry={() => void keys.refetch()} />;
-  if (keys.data === undefined) return <Skeleton height={60} aria-label="loading" />;
+  if (keys.data === undefined) return <Skeleton height={60} role="status" aria-label="loading" />;
   const newest = keys.data.keys.at(-1);
   return (
     <>

@@ -58,5 +58,5 @@ export function Loaded<T>({ query, what, children, height = 120 }: LoadedProps<T
       </>
     );
   if (query.error !== null) return <Refused error={query.error} what={what} retry={() => void query.refetch()} />;
-  return <Skeleton height={height} aria-label="loading" />;
+  return <Skeleton height={height} role="status" aria-label="loading" />;
 }
