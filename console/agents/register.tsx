@@ -127,6 +127,11 @@ function Form({ wanted, close }: { readonly wanted: Wanted; readonly close: () =
           limit={20}
           {...form.getInputProps('model')}
         />
+        {isUnknownModel(models.data, form.values.model) && (
+          <Text size="xs" c="var(--outcome-limit)" mt={-6}>
+            The control plane knows no model of this name. The agent can be registered, and the control plane cannot run it.
+          </Text>
+        )}
         <TextInput label="Description" description="For people who read this list." {...form.getInputProps('description')} />
         <TagsInput
           label="Tools"
@@ -172,6 +177,14 @@ function Form({ wanted, close }: { readonly wanted: Wanted; readonly close: () =
         </Group>
       </Stack>
     </form>
+  );
+}
+
+function isUnknownModel(models: ReturnType<typeof useModels>['data'], name: string): boolean {
+  if (models === undefined || name === '') return false;
+  return !models.some(
+    (model) =>
+      model.id === name || model.name === name || model.aliases.some((alias) => alias === name || `${model.provider}/${alias}` === name),
   );
 }
 

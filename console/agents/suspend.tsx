@@ -6,6 +6,7 @@ import { read } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
 import { Foreign } from '../parts/foreign.tsx';
 import { Refused } from '../parts/states.tsx';
+import './agents.css';
 import type { Agent } from './data.ts';
 
 export function Suspend({ agent }: { readonly agent: Agent }) {
@@ -21,7 +22,7 @@ export function Suspend({ agent }: { readonly agent: Agent }) {
     },
   });
   return (
-    <Stack gap={4} align="end">
+    <Stack gap={4} className="agent-suspend">
       <Button
         variant={agent.suspended ? 'filled' : 'outline'}
         color={agent.suspended ? 'ink' : 'var(--outcome-deny)'}
@@ -31,7 +32,7 @@ export function Suspend({ agent }: { readonly agent: Agent }) {
         {agent.suspended ? 'Let it call again' : 'Suspend'}
       </Button>
       {why !== null && (
-        <Text size="xs" c="var(--quiet)" maw={260} ta="right">
+        <Text size="xs" c="var(--quiet)" maw={300}>
           {why}
         </Text>
       )}

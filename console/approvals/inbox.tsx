@@ -77,16 +77,29 @@ function Panes({ approvals, isCut }: { readonly approvals: readonly Approval[]; 
   );
 }
 
-const Nothing = () => (
-  <Empty
-    title="Nothing waits for a person"
-    command={
-      'tools:\n  payments.transfer:\n    api: { permission: ask, ask: { approvers: ["role:admin"], reason: look at the recipient } }'
-    }
-  >
-    <Text size="sm">A call appears here by itself when a rule says ask about it. A rule that does, in a policy:</Text>
-  </Empty>
-);
+const rule = `workspacePolicy:
+  tools:
+    payments.transfer:
+      api:
+        permission: ask
+        ask: { approvers: ["role:admin"] }`;
+
+function Nothing() {
+  const { role } = useSession();
+  if (role === 'member')
+    return (
+      <Empty title="Nothing waits for a person">
+        <Text size="sm">
+          A call appears here by itself when a rule asks a person about it, and you may answer it or it is made for you.
+        </Text>
+      </Empty>
+    );
+  return (
+    <Empty title="Nothing waits for a person" command={rule}>
+      <Text size="sm">A call appears here by itself when a rule asks a person about it. A policy with such a rule:</Text>
+    </Empty>
+  );
+}
 
 interface RowsProps {
   readonly title: string;

@@ -29,10 +29,15 @@ export default function Picture({ nodes, edges, label }: GraphProps) {
   const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
     let isWanted = true;
-    layOut(nodes, edges).then(
-      (done) => isWanted && setLaid(done),
-      (error: unknown) => isWanted && setProblem(error instanceof Error ? error.message : String(error)),
-    );
+    const draw = async (): Promise<void> => {
+      try {
+        const done = await layOut(nodes, edges);
+        if (isWanted) setLaid(done);
+      } catch (error) {
+        if (isWanted) setProblem(error instanceof Error ? error.message : String(error));
+      }
+    };
+    void draw();
     return () => {
       isWanted = false;
     };
