@@ -179,7 +179,6 @@ function CellButton({ cell, tool, tier, place, isHere, isOpen, focus, setOpen }:
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const isConditional = cell.decision === 'depends';
-  const words = isConditional ? 'depends on the input' : cellWords[cell.outcome];
   return (
     <>
       <button
@@ -190,14 +189,28 @@ function CellButton({ cell, tool, tier, place, isHere, isOpen, focus, setOpen }:
         tabIndex={isHere ? 0 : -1}
         aria-expanded={isOpen}
         aria-controls={isOpen ? id : undefined}
-        aria-label={`${tier}: ${words}${cell.rateLimit === null ? '' : `, ${cell.rateLimit} a minute`}`}
         onFocus={focus}
         onClick={() => setOpen(!isOpen)}
         style={{ color: isConditional ? undefined : outcomeColour(cell.outcome) }}
       >
-        {isConditional ? <Depends /> : <OutcomeSign outcome={cell.outcome} />}
-        <span className="matrix-word">{isConditional ? '' : cellWords[cell.outcome]}</span>
-        {cell.rateLimit !== null && <span className="matrix-limit">{cell.rateLimit}/min</span>}
+        <span className="only-read">{tier}: </span>
+        {isConditional ? (
+          <>
+            <Depends />
+            <span className="only-read"> it depends on the input</span>
+          </>
+        ) : (
+          <>
+            <OutcomeSign outcome={cell.outcome} />
+            <span>{cellWords[cell.outcome]}</span>
+          </>
+        )}
+        {cell.rateLimit !== null && (
+          <span className="matrix-limit">
+            {cell.rateLimit}
+            /min
+          </span>
+        )}
       </button>
       {isOpen && (
         <Details

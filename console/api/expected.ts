@@ -64,7 +64,7 @@ interface Spend {
   next?: string;
 }
 
-export interface UnknownAgent {
+interface UnknownAgent {
   name: string;
   calls: number;
   denied: number;
