@@ -391,7 +391,12 @@ def test_tools_of_an_mcp_server(model: Model, run: Run, tmp_path: Path) -> None:
     model.answers([*calls("mail_send", to="bob@corp.io"), *calls("github_delete_repo", name="web")])
 
     async def with_server() -> None:
-        async with MCPServerStdio({"command": sys.executable, "args": [str(program), str(log)]}, name="desk") as desk:
+        # The SDK waits 5 s for an answer, and a busy machine may need more to start a program.
+        async with MCPServerStdio(
+            {"command": sys.executable, "args": [str(program), str(log)]},
+            name="desk",
+            client_session_timeout_seconds=60,
+        ) as desk:
             agent = agent_of(model, [], mcp_servers=[govern_server(desk)])
             await Runner.run(agent, "Work.", run_config=RunConfig())
 
