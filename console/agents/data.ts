@@ -1,7 +1,7 @@
 // Reads agents, and what the log and the counts say about them.
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { type Api, read, type Schemas } from '../api/client.ts';
-import type { Stats, StatsGroup } from '../api/expected.ts';
+import { fetchStats, type Stats, type StatsGroup, type StatsQuery } from '../api/stats.ts';
 import { useSession } from '../app/session.tsx';
 
 export type Agent = Schemas['Agent'];
@@ -50,12 +50,11 @@ const top = 50;
 const countPagesMax = 20;
 
 /** Reads all groups of a count, up to a bound. */
-async function readGroups(api: Api, workspace: string, query: { by: 'agent'; since: string; outcome?: string }) {
+async function readGroups(api: Api, workspace: string, query: StatsQuery) {
   const groups: StatsGroup[] = [];
   let cursor: string | undefined;
   for (let page = 0; ; page += 1) {
-    const asked = { ...query, top, ...(cursor === undefined ? {} : { cursor }) };
-    const stats = await read(api.GET('/{workspace}/admin/stats/decisions', { params: { path: { workspace }, query: asked } }));
+    const stats = await fetchStats(api, workspace, { ...query, top, ...(cursor === undefined ? {} : { cursor }) });
     groups.push(...stats.groups);
     cursor = stats.next;
     if (cursor === undefined || page + 1 >= countPagesMax) return { stats, groups, isCut: cursor !== undefined };

@@ -6,7 +6,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { Link } from 'react-router';
 import { read } from '../api/client.ts';
-import type { EffectiveCell, EffectiveTool } from '../api/expected.ts';
+import type { paths } from '../api/schema.d.ts';
 import { useSession } from '../app/session.tsx';
 import { Fact, Facts } from '../parts/facts.tsx';
 import { Foreign } from '../parts/foreign.tsx';
@@ -14,6 +14,10 @@ import { outcomeColour, outcomes, OutcomeSign, OutcomeWord } from '../parts/outc
 import { Loaded } from '../parts/states.tsx';
 import './matrix.css';
 import type { Subject } from './subject.tsx';
+
+type Effective = paths['/{workspace}/admin/effective']['get']['responses']['200']['content']['application/json'];
+type EffectiveTool = Effective['tools'][number];
+type EffectiveCell = NonNullable<EffectiveTool['cells'][Tier]>;
 
 const tiers = ['interactive', 'subagent', 'background', 'api'] as const;
 type Tier = (typeof tiers)[number];

@@ -1281,6 +1281,67 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/{workspace}/admin/stats/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts decisions over time, by outcome, decision, tool, agent or reason
+         * @description The groups with the largest totals first. The counts are exact: they are written together with the entries, and end with them. Calls that sidecars have not delivered yet are missing. Outcomes: `deny`; `limit`: denied because there were too many calls or a cap was
+         *     reached; `ask`: denied because a person must approve the call first; `redact`: allowed, and something was redacted; `allow`.
+         */
+        get: operations["readDecisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/{workspace}/admin/stats/redactions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts redacted findings over time, by their kind
+         * @description In inputs and outputs. The kinds with the largest totals first. The counts are exact: they are written together with the entries, and end with them. Calls that sidecars have not delivered yet are missing.
+         */
+        get: operations["readRedactions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/{workspace}/admin/stats/spend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reads what runs cost today, by user and by agent
+         * @description The largest cost first, without what is reserved for model calls in progress. `next` is absent on the last page; a list that has ended is empty on later pages.
+         */
+        get: operations["readSpend"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/{workspace}/admin/toolServers": {
         parameters: {
             query?: never;
@@ -1374,6 +1435,26 @@ export interface paths {
         put?: never;
         /** Ends a freeze of the workspace */
         post: operations["unfreezeWorkspace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/{workspace}/admin/unknownAgents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists agents that called and are not registered, the one with the newest call first
+         * @description The counts are exact: they are written together with the entries, and end with them. Calls that sidecars have not delivered yet are missing. `next` is absent on the last page.
+         */
+        get: operations["listUnknownAgents"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -12227,6 +12308,349 @@ export interface operations {
             };
         };
     };
+    readDecisions: {
+        parameters: {
+            query?: {
+                by?: "outcome" | "decision" | "tool" | "agent" | "reason";
+                /** @description default: minute for up to 3 hours, hour for up to 8 days, else day; at most 1500 of them */
+                every?: "minute" | "hour" | "day";
+                /** @description default: an hour before `until`; moved back to the start of its minute, hour or day */
+                since?: string;
+                /** @description exclusive; default: now; moved on to the end of its minute, hour or day */
+                until?: string;
+                /** @description the number of groups; values outside the range are clamped */
+                top?: number;
+                /** @description `next` of the previous page */
+                cursor?: string;
+                outcome?: "allow" | "redact" | "ask" | "limit" | "deny";
+                decision?: "allow" | "deny";
+                /** @description exact tool name */
+                tool?: string;
+                /** @description exact agent name */
+                agent?: string;
+                /** @description exact code, such as `policy_denied` */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /** @description the slug in the key */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        every: "minute" | "hour" | "day";
+                        groups: {
+                            /** @description by time; without those that count nothing */
+                            counts: {
+                                /** Format: date-time */
+                                at: string;
+                                count: number;
+                            }[];
+                            /**
+                             * Format: date-time
+                             * @description of the newest; if calls follow after `until` in the same hour or day, it can be the start of its minute or hour
+                             */
+                            lastAt: string;
+                            total: number;
+                            value: string;
+                        }[];
+                        next?: string;
+                        /** @description the groups after this page, as one */
+                        rest: {
+                            /** @description by time; without those that count nothing */
+                            counts: {
+                                /** Format: date-time */
+                                at: string;
+                                count: number;
+                            }[];
+                            total: number;
+                            /** @description the number of groups */
+                            values: number;
+                        };
+                        /** Format: date-time */
+                        since: string;
+                        /** @description of all groups */
+                        total: number;
+                        /**
+                         * Format: date-time
+                         * @description exclusive
+                         */
+                        until: string;
+                    };
+                };
+            };
+            /** @description The request is malformed; every problem is named with its place. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing, malformed, unknown, revoked or expired, or the session has ended. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description An internal error of this server. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database cannot be reached or cannot write, or the server is stopping; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readRedactions: {
+        parameters: {
+            query?: {
+                /** @description default: minute for up to 3 hours, hour for up to 8 days, else day; at most 1500 of them */
+                every?: "minute" | "hour" | "day";
+                /** @description default: an hour before `until`; moved back to the start of its minute, hour or day */
+                since?: string;
+                /** @description exclusive; default: now; moved on to the end of its minute, hour or day */
+                until?: string;
+                /** @description the number of groups; values outside the range are clamped */
+                top?: number;
+                /** @description `next` of the previous page */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description the slug in the key */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        every: "minute" | "hour" | "day";
+                        groups: {
+                            /** @description by time; without those that count nothing */
+                            counts: {
+                                /** Format: date-time */
+                                at: string;
+                                count: number;
+                            }[];
+                            /**
+                             * Format: date-time
+                             * @description of the newest; if calls follow after `until` in the same hour or day, it can be the start of its minute or hour
+                             */
+                            lastAt: string;
+                            total: number;
+                            value: string;
+                        }[];
+                        next?: string;
+                        /** @description the groups after this page, as one */
+                        rest: {
+                            /** @description by time; without those that count nothing */
+                            counts: {
+                                /** Format: date-time */
+                                at: string;
+                                count: number;
+                            }[];
+                            total: number;
+                            /** @description the number of groups */
+                            values: number;
+                        };
+                        /** Format: date-time */
+                        since: string;
+                        /** @description of all groups */
+                        total: number;
+                        /**
+                         * Format: date-time
+                         * @description exclusive
+                         */
+                        until: string;
+                    };
+                };
+            };
+            /** @description The request is malformed; every problem is named with its place. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing, malformed, unknown, revoked or expired, or the session has ended. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description An internal error of this server. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database cannot be reached or cannot write, or the server is stopping; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readSpend: {
+        parameters: {
+            query?: {
+                /** @description values outside the range are clamped */
+                limit?: number;
+                /** @description `next` of the previous page */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description the slug in the key */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description of the runs that began on this day, each without the runs below it; a run from the day before counts for its user only */
+                        agents: {
+                            agentId: string;
+                            /** @description with fractions of a cent */
+                            cents: number;
+                            name: string;
+                        }[];
+                        /** @description for each user, in the day */
+                        capCents: number;
+                        /**
+                         * Format: date
+                         * @description of UTC
+                         */
+                        day: string;
+                        next?: string;
+                        /** Format: date-time */
+                        resetsAt: string;
+                        users: {
+                            /** @description with fractions of a cent */
+                            cents: number;
+                            sub: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description The request is malformed; every problem is named with its place. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing, malformed, unknown, revoked or expired, or the session has ended. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description An internal error of this server. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database cannot be reached or cannot write, or the server is stopping; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listToolServers: {
         parameters: {
             query?: never;
@@ -12996,6 +13420,97 @@ export interface operations {
             };
             /** @description The body is not application/json. */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description An internal error of this server. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database cannot be reached or cannot write, or the server is stopping; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listUnknownAgents: {
+        parameters: {
+            query?: {
+                /** @description default: 30 days before now; moved back to the start of its day (UTC) */
+                since?: string;
+                /** @description values outside the range are clamped */
+                limit?: number;
+                /** @description `next` of the previous page */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description the slug in the key */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        agents: {
+                            calls: number;
+                            denied: number;
+                            /** Format: date-time */
+                            firstAt: string;
+                            /** Format: date-time */
+                            lastAt: string;
+                            name: string;
+                        }[];
+                        next?: string;
+                        /**
+                         * Format: date-time
+                         * @description the start of the day from which calls are counted
+                         */
+                        since: string;
+                    };
+                };
+            };
+            /** @description The request is malformed; every problem is named with its place. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing, malformed, unknown, revoked or expired, or the session has ended. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,6 +1,6 @@
 // Counts of decisions over time.
 import type { Bucket } from '../parts/histogram.tsx';
-import { type Outcome, outcomes } from '../parts/outcome.tsx';
+import { outcomes } from '../parts/outcome.tsx';
 import { type Api, read } from './client.ts';
 import type { paths } from './schema.d.ts';
 
@@ -11,22 +11,28 @@ export type StatsQuery = NonNullable<Decisions['parameters']['query']>;
 export const fetchStats = (api: Api, workspace: string, query: StatsQuery): Promise<Stats> =>
   read(api.GET('/{workspace}/admin/stats/decisions', { params: { path: { workspace }, query } }));
 
-/** The length of a bucket, in milliseconds. */
-export const bucketMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
+export type StatsGroup = Stats['groups'][number];
 
-/** Returns a bucket for each part of the range, also for those without calls. `stats`: by outcome. */
-export function bucketsOf({ every, since, until, groups }: Stats): readonly Bucket[] {
-  const counts = new Map<number, Partial<Record<string, number>>>();
-  for (const { value, counts: ofGroup } of groups)
-    for (const { at, count } of ofGroup) {
-      const key = Date.parse(at);
-      counts.set(key, { ...counts.get(key), [value]: count });
+const lengths = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
+const bucketsMax = 240;
+
+/** Returns the buckets of an answer by outcome, without gaps. If there would be too many, several are one. */
+export function bucketsOf(answer: Stats): { readonly buckets: readonly Bucket[]; readonly bucketMs: number } {
+  const first = Date.parse(answer.since);
+  const span = Math.max(0, Date.parse(answer.until) - first);
+  const length = lengths[answer.every];
+  const bucketMs = length * Math.max(1, Math.ceil(span / length / bucketsMax));
+  const buckets = Array.from({ length: Math.ceil(span / bucketMs) }, (_, index) => ({
+    at: new Date(first + index * bucketMs).toISOString(),
+    counts: { allow: 0, redact: 0, ask: 0, limit: 0, deny: 0 },
+  }));
+  for (const { value, counts } of answer.groups) {
+    const outcome = outcomes.find((one) => one === value);
+    if (outcome === undefined) continue;
+    for (const { at, count } of counts) {
+      const bucket = buckets[Math.floor((Date.parse(at) - first) / bucketMs)];
+      if (bucket !== undefined) bucket.counts[outcome] += count;
     }
-  const buckets: Bucket[] = [];
-  for (let at = Date.parse(since); at < Date.parse(until); at += bucketMs[every]) {
-    const found = counts.get(at);
-    const ofBucket = Object.fromEntries(outcomes.map((outcome) => [outcome, found?.[outcome] ?? 0])) as Record<Outcome, number>;
-    buckets.push({ at: new Date(at).toISOString(), counts: ofBucket });
   }
-  return buckets;
+  return { buckets, bucketMs };
 }

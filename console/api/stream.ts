@@ -1,6 +1,7 @@
 // A live stream of the control plane (server-sent events). The browser connects again by itself after a lost connection,
 // and continues after the last event. After a refusal it does not: then the stream is opened again here, at growing
-// intervals.
+// intervals. While its tab is hidden there is no stream: browsers open at most six connections to a host over HTTP/1.1, and
+// those of a few tabs would leave none for requests.
 import { useEffect, useRef, useState } from 'react';
 
 export type StreamState = 'connecting' | 'live' | 'lost';
@@ -28,7 +29,12 @@ export function useStream(
     let timer: ReturnType<typeof setTimeout> | undefined;
     let wait = retryMs.first;
     let again = false;
+    const close = (): void => {
+      clearTimeout(timer);
+      source?.close();
+    };
     const open = (): void => {
+      close();
       source = new EventSource(url);
       source.addEventListener('open', () => {
         wait = retryMs.first;
@@ -44,10 +50,12 @@ export function useStream(
       });
       source.addEventListener(event, ({ data }: MessageEvent<string>) => handlers.current.onData(data));
     };
-    open();
+    const follow = (): void => (document.hidden ? close() : open());
+    follow();
+    document.addEventListener('visibilitychange', follow);
     return () => {
-      clearTimeout(timer);
-      source?.close();
+      document.removeEventListener('visibilitychange', follow);
+      close();
     };
   }, [url, event]);
   return state;

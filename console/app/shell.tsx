@@ -17,14 +17,18 @@ import { useDisclosure } from '@mantine/hooks';
 import { lazy, Suspense } from 'react';
 import { Link, Outlet, useLocation } from 'react-router';
 import { Freeze, FrozenBanner } from '../freeze/freeze.tsx';
+import { Lost } from '../parts/lost.tsx';
 import { pages } from './pages.ts';
 import { useSession } from './session.tsx';
+import { useWorkspaceState } from './workspace-state.ts';
 
 const Search = lazy(() => import('./search.tsx'));
 
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const [isSearching, search] = useDisclosure(false);
+  const { workspace } = useSession();
+  const state = useWorkspaceState(workspace);
   const isMac = navigator.platform.startsWith('Mac');
   return (
     <AppShell
@@ -74,6 +78,7 @@ export function Shell() {
         <Navigation onOpened={close} />
       </AppShell.Navbar>
       <AppShell.Main id="page" tabIndex={-1}>
+        <Lost state={state} />
         <FrozenBanner />
         <Outlet />
       </AppShell.Main>

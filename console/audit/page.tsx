@@ -4,6 +4,7 @@ import { useDisclosure, useDocumentTitle } from '@mantine/hooks';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useCallback, useMemo, useState } from 'react';
 import { useLocation, useNavigate } from 'react-router';
+import { bucketsOf, fetchStats, type Stats, type StatsQuery } from '../api/stats.ts';
 import { read } from '../api/client.ts';
 import type { paths } from '../api/schema.d.ts';
 import { useSession } from '../app/session.tsx';
@@ -15,8 +16,7 @@ import { Empty, Refused } from '../parts/states.tsx';
 import { useUrlFilters } from '../parts/url-filters.ts';
 import { AuditFilters, filterNames, type AuditFilterValues } from './filters.tsx';
 import { type Item, itemOf, rowsOf } from './rows.ts';
-import { type DecisionCounts, fetchCounts } from './stats.ts';
-import { bucketsOf, rangeOf, type TimeRange, widened } from './time-range.ts';
+import { rangeOf, type TimeRange, widened } from './time-range.ts';
 
 const Proof = lazy(() => import('./proof.tsx'));
 
@@ -227,10 +227,10 @@ interface CountsProps {
 
 /** The histogram. Without it the search still works. */
 function Counts({ filters, range: { since, until }, onChoose }: CountsProps) {
-  const { workspace } = useSession();
+  const { api, workspace } = useSession();
   const { sub, session, ...counted } = apiFilters(filters);
-  const query = { ...counted, since, ...(until !== null && { until }) };
-  const counts = useQuery({ queryKey: ['counts', workspace, query], queryFn: () => fetchCounts(workspace, query) });
+  const query: StatsQuery = { by: 'outcome', ...counted, since, ...(until !== null && { until }) };
+  const counts = useQuery({ queryKey: ['counts', workspace, query], queryFn: () => fetchStats(api, workspace, query) });
   if (counts.data === undefined) {
     if (counts.error === null) return <Skeleton height={124} role="status" aria-label="loading" />;
     return (
@@ -247,13 +247,13 @@ function Counts({ filters, range: { since, until }, onChoose }: CountsProps) {
   );
 }
 
-function Plot({ answer, onChoose }: { readonly answer: DecisionCounts; readonly onChoose: CountsProps['onChoose'] }) {
+function Plot({ answer, onChoose }: { readonly answer: Stats; readonly onChoose: CountsProps['onChoose'] }) {
   const { buckets, bucketMs } = useMemo(() => bucketsOf(answer), [answer]);
   return <Histogram buckets={buckets} bucketMs={bucketMs} onChoose={onChoose} />;
 }
 
 /** `isWider`: the counts are of more calls than the search finds. */
-function Legend({ answer: { groups, total }, isWider }: { readonly answer: DecisionCounts; readonly isWider: boolean }) {
+function Legend({ answer: { groups, total }, isWider }: { readonly answer: Stats; readonly isWider: boolean }) {
   const totals = new Map(groups.map((group) => [group.value, group.total]));
   return (
     <Group gap="md" mt={6} fz={12.5}>

@@ -1,17 +1,16 @@
 // What agents do now, and what is enforced. The page follows the stream of decisions: the first call of an empty
 // workspace shows by itself.
 import { Group, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { useDocumentTitle } from '@mantine/hooks';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { useNavigate, useSearchParams } from 'react-router';
-import { bucketMs, bucketsOf, fetchStats, type Stats, type StatsQuery } from '../api/stats.ts';
+import { bucketsOf, fetchStats, type Stats, type StatsQuery } from '../api/stats.ts';
 import { useStream } from '../api/stream.ts';
 import { useSession } from '../app/session.tsx';
 import { Histogram } from '../parts/histogram.tsx';
-import { Lost } from '../parts/lost.tsx';
 import { outcomeColour, OutcomeSign, outcomes, outcomeWords } from '../parts/outcome.tsx';
-import { Loaded } from '../parts/states.tsx';
-import { useTitle } from '../parts/title.ts';
+import { Empty, Loaded } from '../parts/states.tsx';
 import { Active, Denied, Pending, Redactions, Spend } from './cards.tsx';
 import { FirstCall } from './first-call.tsx';
 import { Enforced } from './enforced.tsx';
@@ -29,12 +28,13 @@ const isRange = (text: string | null): text is Range => text !== null && Object.
 const refreshMs = 10_000;
 
 export function Page() {
-  useTitle('Overview');
-  const { workspace } = useSession();
+  useDocumentTitle('Overview · Tollgate');
+  const { workspace, may } = useSession();
+  const { why } = may('admin.audit.read');
   const [search, setSearch] = useSearchParams();
   const asked = search.get('range');
   const range = isRange(asked) ? asked : 'hour';
-  const state = useStream(`/${workspace}/admin/audit/stream`, 'entry', useRefresh());
+  useStream(why === null ? `/${workspace}/admin/audit/stream` : null, 'entry', useRefresh());
   return (
     <Stack>
       <Group justify="space-between">
@@ -48,9 +48,8 @@ export function Page() {
           data={Object.entries(ranges).map(([value, { label }]) => ({ value, label }))}
         />
       </Group>
-      <Lost state={state} />
       <Enforced />
-      <Decisions range={range} />
+      {why === null ? <Decisions range={range} /> : <Empty title="You cannot see what was decided">{why}</Empty>}
     </Stack>
   );
 }
@@ -92,7 +91,7 @@ function Decisions({ range }: { readonly range: Range }) {
               {data.total.toLocaleString()} decisions, {label.toLowerCase()}. Choose a part of the bars to see its calls.
             </Text>
             <Legend stats={data} />
-            <Histogram buckets={bucketsOf(data)} bucketMs={bucketMs[data.every]} onChoose={openAudit} />
+            <Histogram {...bucketsOf(data)} onChoose={openAudit} />
           </Stack>
           <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
             <Denied since={since} />

@@ -1,5 +1,6 @@
 // One sidecar: its state, and how that changed while this page was open. Longer histories are in the metrics.
 import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { useDocumentTitle } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { Link, useParams } from 'react-router';
@@ -7,7 +8,6 @@ import { read } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
 import { Foreign } from '../parts/foreign.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
-import { useTitle } from '../parts/title.ts';
 import { When } from '../parts/when.tsx';
 import { problemsOf, type Sidecar } from './health.ts';
 import { State } from './page.tsx';
@@ -43,7 +43,7 @@ export function Page() {
     refetchInterval: refreshMs,
   });
   const samples = useSamples(sidecar.data ?? null, sidecar.dataUpdatedAt);
-  useTitle(sidecar.data?.id ?? 'Sidecar');
+  useDocumentTitle(`${sidecar.data?.id ?? 'Sidecar'} · Tollgate`);
   return (
     <Loaded query={sidecar} what="The sidecar could not be read" height={240}>
       {(found) =>

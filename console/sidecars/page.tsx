@@ -1,10 +1,10 @@
 // All sidecars: where calls are decided, by which revision, and what is wrong.
 import { Badge, Button, Group, Paper, SegmentedControl, Stack, Table, Text, Title, Tooltip } from '@mantine/core';
+import { useDocumentTitle } from '@mantine/hooks';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'react-router';
 import { read } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
-import { useTitle } from '../parts/title.ts';
 import { Foreign } from '../parts/foreign.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { fromNow } from '../parts/when.tsx';
@@ -13,7 +13,7 @@ import { problemsOf, type Sidecar } from './health.ts';
 const refreshMs = 3_000;
 
 export function Page() {
-  useTitle('Sidecars');
+  useDocumentTitle('Sidecars · Tollgate');
   const { api, workspace } = useSession();
   const [search, setSearch] = useSearchParams();
   const isTroubled = search.get('show') === 'problems';
