@@ -207,7 +207,7 @@ function Found({ search: { rows, isPending, error, isWhole, more, retry }, memor
             memory.offset = offset;
           }}
           initialOffset={memory.offset}
-          height="max(360px, calc(100dvh - 412px))"
+          height="max(360px, calc(100dvh - 466px))"
           end={
             <Text size="xs" c="var(--quiet)" p="xs" role="status">
               {isWhole ? `${rows.length.toLocaleString()} calls; there are no older ones in this time.` : 'Loading older calls…'}
