@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import { useLocation, useNavigate, useParams, useSearchParams } from 'react-router';
 import { useSession } from '../app/session.tsx';
+import { isDialogOpen } from '../parts/dialog.ts';
 import { ForeignJson } from '../parts/foreign.tsx';
 import { outcomeOf } from '../parts/outcome.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
@@ -25,7 +26,7 @@ export function Page() {
   const at = params.get('at');
   const close = useClose();
   useDocumentTitle('Call · Tollgate');
-  useHotkeys([['Escape', close]]);
+  useHotkeys([['Escape', () => isDialogOpen() || close()]]);
   const call = useQuery({
     queryKey: ['call', workspace, requestId],
     queryFn: () => fetchCall(workspace, requestId, at),

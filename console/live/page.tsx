@@ -2,12 +2,13 @@
 import { Button, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle, useDocumentVisibility, useHotkeys, useTimeout } from '@mantine/hooks';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { read, type Schemas } from '../api/client.ts';
 import { type StreamState, useStream } from '../api/stream.ts';
 import { sessionKey, useSession } from '../app/session.tsx';
 import { CallsList } from '../parts/calls-list.tsx';
 import type { CallRow } from '../parts/call-row.ts';
+import { isDialogOpen } from '../parts/dialog.ts';
 import { FilterField } from '../parts/filter-field.tsx';
 import { type Outcome, outcomes } from '../parts/outcome.tsx';
 import { OutcomeFilter } from '../parts/outcome-filter.tsx';
@@ -39,8 +40,8 @@ function Live() {
   const hold = useHold(tail);
   const { state, recent } = useEntries(tail, filters, hold.isPaused);
   useHotkeys([
-    ['p', hold.toggle],
-    ['Escape', hold.release],
+    ['p', () => isDialogOpen() || hold.toggle()],
+    ['Escape', () => isDialogOpen() || hold.release()],
   ]);
   const suggest = (field: 'agent' | 'sub' | 'tool') => () => tail.view().rows.map((row) => row[field]);
   const isFiltered = Object.keys(filters).length > 0;
@@ -204,7 +205,6 @@ function useEntries(tail: Tail, { agent, sub, tool, outcome }: Filters<(typeof f
   // A browser opens six connections to a host at most, for all its tabs. A tab that is not seen leaves its own to others.
   const isSeen = useDocumentVisibility() === 'visible' || isPaused;
   const url = `/${workspace}/admin/audit/stream?${new URLSearchParams(narrowed).toString()}`;
-  const wasOpen = useRef(false);
   const state = useStream(
     isSeen ? url : null,
     'entry',
@@ -212,11 +212,8 @@ function useEntries(tail: Tail, { agent, sub, tool, outcome }: Filters<(typeof f
       const entry = entryOf(line);
       if (entry !== null) tail.take(entry);
     },
-    () => {
-      // Entries that arrived before this connection are not in the stream.
-      if (wasOpen.current) void queries.invalidateQueries({ queryKey: key });
-      wasOpen.current = true;
-    },
+    // Entries that arrived before this connection are not in the stream.
+    () => void queries.invalidateQueries({ queryKey: key }),
   );
   useEffect(() => {
     // The stream also ends when the session ends. It cannot say so; the session's own request can.

@@ -7,6 +7,7 @@ import { type KeyboardEvent, memo, type ReactNode, type RefObject, useEffect, us
 import { Link, useNavigate } from 'react-router';
 import { type CallRow, durationWords } from './call-row.ts';
 import css from './calls-list.module.css';
+import { isDialogOpen } from './dialog.ts';
 import { Foreign } from './foreign.tsx';
 import { OutcomeSign, OutcomeWord, outcomeWords } from './outcome.tsx';
 import { Clock } from './when.tsx';
@@ -149,8 +150,8 @@ function useListKeys({ rows, active, onActive, virtual, grid, pageRows }: ListKe
   const firstSeen = (): number => virtual.getVirtualItems().find(({ end }) => end > (virtual.scrollOffset ?? 0))?.index ?? 0;
   const step = (by: number): void => moveTo(at < 0 ? firstSeen() : at + by);
   useHotkeys([
-    ['j', () => step(1)],
-    ['k', () => step(-1)],
+    ['j', () => isDialogOpen() || step(1)],
+    ['k', () => isDialogOpen() || step(-1)],
   ]);
   const actions: Readonly<Record<string, () => void>> = {
     ArrowDown: () => step(1),
