@@ -53,9 +53,15 @@ export function ladderOf({ explanation, before, after }: CallAnswer): Ladder {
     const won = isDecidedHere && isAt(layer, winner);
     return { ...rungOf(layer), won, wouldWin: !won && isShadowOther && layer.mode === 'audit' && isAt(layer, shadow) };
   });
+  // The layers of an explanation are those of a direct call. The rule of an agent above is known from the entry only.
+  const isElsewhere = isDecidedHere && entry !== null && winner.layer !== 'default' && !rungs.some(({ won }) => won);
   const told = rungs.filter((rung) => !isEmpty(rung) || !rungs.some((other) => isSameUser(rung, other)));
   return {
-    rungs: winner.layer === 'default' ? [defaultRung(explanation, isDecidedHere), ...told] : told,
+    rungs: [
+      ...(winner.layer === 'default' ? [defaultRung(explanation, isDecidedHere)] : []),
+      ...told,
+      ...(isElsewhere ? [rungOfEntry(entry)] : []),
+    ],
     isDecidedHere,
     together: explanation.enforced,
   };
@@ -67,7 +73,11 @@ const isEmpty = ({ permission, says, cases }: Rung): boolean => permission === n
 const isSameUser = (rung: Rung, other: Rung): boolean =>
   rung !== other && other.layer === 'user' && rung.layer === 'user' && (!isEmpty(other) || (rung.part === 'self' && other.part !== 'self'));
 
-const isAt = ({ layer, part }: Layer, place: Place): boolean => layer === place.layer && (place.part === undefined || part === place.part);
+/** Whether a rule at the place is of this document: several documents of a layer may have spoken, of agents above too. */
+const isAt = ({ layer, part, path, fields, cases = [] }: Layer, place: Place): boolean =>
+  layer === place.layer &&
+  (place.part === undefined || part === place.part) &&
+  [{ path }, ...fields, ...cases].some((one) => one.path === place.path);
 
 function rungOf(layer: Layer): Omit<Rung, 'won' | 'wouldWin'> {
   const permission = layer.fields.find(({ field }) => field === 'permission')?.value;
