@@ -18,7 +18,7 @@ export const readRedactions = readOperation('audit.read', async ({ readingPool, 
   return answerOf(await readStoredRedactions(readingPool, actor.workspaceId, query), query.range);
 });
 
-function answerOf({ total, groups, rest }: Groups, range: Range) {
+function answerOf({ total, groups, rest }: Groups, range: Range): Range & Groups & { readonly next?: string } {
   const last = groups.at(-1);
   return { ...range, total, groups, rest, ...(last !== undefined && rest.values > 0 ? { next: groupCursorOf(range, last) } : {}) };
 }

@@ -38,12 +38,12 @@ export interface CountedDecision {
   readonly agentName: string;
 }
 
-export interface DecisionRow extends CountRow, CountedDecision {
+interface DecisionRow extends CountRow, CountedDecision {
   /** 32 hex digits that stand for the counted decision. */
   readonly key: string;
 }
 
-export interface FindingRow extends CountRow {
+interface FindingRow extends CountRow {
   readonly kind: string;
 }
 
@@ -92,6 +92,8 @@ export function createTally() {
   };
 }
 
+const zeros = (slots: Slots): number[] => Array.from({ length: slots }, () => 0);
+
 function isCountable(finding: unknown): finding is { readonly kind: string; readonly count: number } {
   if (!isObject(finding)) return false;
   const { kind, count: times } = finding;
@@ -104,7 +106,7 @@ function count<K>(hours: Map<string, Hour<K>>, name: string, ts: string, times: 
   const key = `${hour}${name}`;
   let row = hours.get(key);
   if (row === undefined) {
-    row = { of: of(), hour, counts: new Array<number>(60).fill(0), total: 0, firstAt: ts, lastAt: ts };
+    row = { of: of(), hour, counts: zeros(60), total: 0, firstAt: ts, lastAt: ts };
     hours.set(key, row);
   }
   const minute = Number(ts.slice(14, 16));
@@ -123,7 +125,7 @@ function rowsOf<K>(hours: ReadonlyMap<string, Hour<K>>): readonly (CountRow & { 
     const sum = days.get(`${day}${name}`);
     const at = Number(hour.slice(11));
     if (sum === undefined) {
-      const counts = new Array<number>(24).fill(0);
+      const counts = zeros(24);
       counts[at] = row.total;
       days.set(`${day}${name}`, { ...row, hour: day, counts });
     } else {

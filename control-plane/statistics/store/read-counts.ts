@@ -5,12 +5,12 @@ import { bucketMs, downTo, type Range } from '../rules/range.ts';
 import type { CallersQuery, DecisionFilters, DecisionsQuery, Dimension, GroupPosition, RedactionsQuery } from '../rules/stats-query.ts';
 import { queryPatiently } from '../../database/patience.ts';
 
-export interface Bucket {
+interface Bucket {
   readonly at: Date;
   readonly count: number;
 }
 
-export interface Group extends GroupPosition {
+interface Group extends GroupPosition {
   readonly lastAt: Date;
   readonly counts: readonly Bucket[];
 }

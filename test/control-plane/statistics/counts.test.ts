@@ -168,14 +168,13 @@ async function play(one: Step, { workspaces, spools, done }: World): Promise<voi
 const differences = (): Promise<readonly string[]> =>
   miscounted(async (text) => (await database.pool.query<{ what: string; row: string }>(text)).rows);
 
-test(`after any mix of ${steps} steps, the counts equal a count of the stored entries`, async () => {
+test(`after any mix of ${steps} steps, the counts equal a count of the stored entries (TOLLGATE_TEST_SEED=${seed} repeats it)`, async () => {
   const world: World = {
     workspaces: [await makeWorkspace('acme'), await makeWorkspace('other')],
     spools: new Map(),
     done: { delivered: 0, again: 0, dropped: 0, failed: 0 },
   };
   const all = fc.sample(step, { numRuns: steps, seed });
-  console.log(`TOLLGATE_TEST_SEED=${seed} repeats these ${steps} steps`);
   for (let at = 0; at < all.length; ) {
     // Those of a round run at the same time.
     const round = all.slice(at, at + 1 + (((all.length - at) * 7_919) % 32));

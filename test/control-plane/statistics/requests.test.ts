@@ -49,7 +49,7 @@ const anEntry: fc.Arbitrary<AuditEntry> = fc
     // Most calls are of the last hours.
     agoMs: fc.oneof(fc.nat({ max: msOf.hour }), fc.nat({ max: msOf.day }), fc.nat({ max: 40 * msOf.day })),
     hookEvent: fc.constantFrom('PreToolUse', 'PreToolUse', 'PostToolUse'),
-    verdict: fc.constantFrom(
+    verdict: fc.constantFrom<(readonly ['allow' | 'deny', AuditEntry['code']])[]>(
       ['allow', 'allowed'],
       ['allow', 'allowed'],
       ['deny', 'policy_denied'],
@@ -59,7 +59,7 @@ const anEntry: fc.Arbitrary<AuditEntry> = fc
       ['deny', 'approval_pending'],
       ['deny', 'approval_denied'],
       ['deny', 'approvals_full'],
-    ) as fc.Arbitrary<readonly ['allow' | 'deny', AuditEntry['code']]>,
+    ),
     tool: fc.constantFrom(
       'github.create_issue',
       'mail.send',
@@ -84,7 +84,7 @@ const anEntry: fc.Arbitrary<AuditEntry> = fc
       code,
       ts: new Date(now - agoMs).toISOString(),
       ...(findings.length > 0 ? { findings } : {}),
-    } as Partial<AuditEntry>),
+    }),
   );
 
 interface Counted {
@@ -161,11 +161,11 @@ interface Answer {
 }
 
 async function read(path: string, query: Query): Promise<Answer> {
-  const { status, body } = await rest.ask('GET', `/acme/admin/${path}?${new URLSearchParams(query)}`);
+  const { status, body } = await rest.ask('GET', `/acme/admin/${path}?${new URLSearchParams(query).toString()}`);
   expect(status, `${JSON.stringify(body)} ${status === 500 ? rest.lines.findLast((line) => line.includes('internal error')) : ''}`).toBe(
     200,
   );
-  return body as unknown as Answer;
+  return body as Answer;
 }
 
 /** Reads all pages and compares each with what is counted. */
@@ -229,7 +229,7 @@ test('decisions are those of the shipped entries, for any range, group, filter a
       all = shipped
         .filter((one) => one.hookEvent === 'PreToolUse' && isWanted(one))
         .map((one) => ({ at: Date.parse(one.ts), value: of(one), times: 1 }));
-      await expectPages('stats/decisions', { ...query, ...filters } as unknown as Query);
+      await expectPages('stats/decisions', { ...query, ...filters });
     }),
     { numRuns: casesOf(400), seed },
   );
@@ -280,7 +280,7 @@ describe('a request that is wrong is refused, with what is wrong and what would 
     ['stats/spend', { cursor: 'abc' }, /cursor must be the `next` of an earlier answer/],
     ['unknownAgents', { since: 'yesterday' }, /since must be an ISO 8601 date-time/],
   ])('%s %j', async (path, query, problem) => {
-    const { status, body } = await rest.ask('GET', `/acme/admin/${path}?${new URLSearchParams(query as Query)}`);
+    const { status, body } = await rest.ask('GET', `/acme/admin/${path}?${new URLSearchParams(query as Query).toString()}`);
     expect([status, body]).toEqual([400, expect.objectContaining({ error: expect.stringMatching(problem) })]);
   });
 
