@@ -192,4 +192,4 @@ test(`after any mix of ${steps} steps, the counts equal a count of the stored en
     'select (select count(*) from decision_count)::int as decisions, (select count(*) from finding_count)::int as findings',
   );
   expect(Math.min(stored[0].decisions, stored[0].findings)).toBeGreaterThan(10);
-}, 600_000);
+}, 1_800_000);
