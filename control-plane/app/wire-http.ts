@@ -40,7 +40,7 @@ export async function wireHttp(
  */
 function linkOf({ host, publicUrl }: Config, rest: string, links: SessionLinks): string | null {
   const isHere = isLoopback(host) || host === '0.0.0.0' || host === '::';
-  if (process.stdout.isTTY !== true || !isHere || publicUrl?.startsWith('https:') === true) return null;
+  if (!process.stdout.isTTY || !isHere || publicUrl?.startsWith('https:') === true) return null;
   return `http://${host === '::1' ? '[::1]' : '127.0.0.1'}:${new URL(rest).port}/console/#link=${links.make()}`;
 }
 

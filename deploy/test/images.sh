@@ -87,6 +87,7 @@ holds 'the control plane is ready' ready "$rest_1"
 holds 'its health check answers' until_true 20 podman healthcheck run first
 holds 'it runs as the user nobody, without capabilities' is_nobody first
 holds 'its file system is read-only' is_read_only first
+holds 'the console is there' ask -o /dev/null "http://127.0.0.1:$rest_1/console/"
 holds 'its API page is there' ask -o /dev/null "http://127.0.0.1:$rest_1/docs"
 holds 'it takes writes' ask "http://127.0.0.1:$rest_1/api/v1/agents" -d '{"name": "one", "model": "demo/echo", "enabledTools": ["a.*"]}'
 

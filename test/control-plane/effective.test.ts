@@ -145,7 +145,7 @@ test.each([
   [{ sub: 'ann', agent: 'bot', cursor: '!' }, 'cursor must be the `next`'],
   [{ sub: 'ann', agent: 'bot', limit: 'all' }, 'limit must be an integer'],
 ])('%j is refused: %s', async (query, message) => {
-  const answer = await ask(query as unknown as Readonly<Record<string, string>>);
+  const answer = await ask(query);
   expect(answer.status).toBe(400);
   expect(errorOf(answer)).toContain(message);
 });
