@@ -66,6 +66,7 @@ export const programVariables: readonly string[] = [
   'TOLLGATE_TOOLS_URL',
   'TOLLGATE_TOOL_COMMANDS',
   'TOLLGATE_TOOL_TIMEOUT_MS',
+  'TOLLGATE_TRACE_URL',
   'TOLLGATE_URL',
   'TOLLGATE_WORKSPACE',
 ];

@@ -99,8 +99,8 @@ test('in the programs, a variable with a key or an address with a password is a 
   for (const program of [configSchema, sidecarSchema]) {
     const variables = Object.values(program);
     const open = variables.filter(({ name, secret }) => /KEY$|SECRET$|_URL$/.test(name) && !secret).map(({ name }) => name);
-    // The public URL for browsers is not secret, and holds no password.
-    expect(open.filter((name) => name !== 'TOLLGATE_PUBLIC_URL')).toEqual([]);
+    // The URLs for browsers are not secret, and hold no password.
+    expect(open.filter((name) => !['TOLLGATE_PUBLIC_URL', 'TOLLGATE_TRACE_URL'].includes(name))).toEqual([]);
     expect(new Set(variables.map(({ name }) => name)).size).toBe(variables.length);
   }
 });
@@ -110,4 +110,18 @@ test('both programs tolerate the variables of their two schemas, of the command 
     .map(({ name }) => name)
     .filter((name) => name.startsWith('TOLLGATE_'));
   expect(new Set(programVariables)).toEqual(new Set([...named, ...cliVariables, ...variablesForApps]));
+});
+
+test.each([
+  ['https://traces.test/t/{traceId}', null],
+  ['http://127.0.0.1:16686/trace/{traceId}?a=1#b', null],
+  ['https://traces.test/t', 'must contain {traceId}'],
+  ['javascript:alert("{traceId}")', 'must be an http:// or https:// URL'],
+  ['traces.test/{traceId}', 'must be an http:// or https:// URL'],
+  ['https://{traceId}.test/', 'must have {traceId} after the host'],
+  ['https://user:secret@traces.test/{traceId}', 'must hold no user'],
+])('TOLLGATE_TRACE_URL %s: %s', (value, problem) => {
+  const read = readConfig(configSchema, { TOLLGATE_TRACE_URL: value });
+  const problems = 'problems' in read ? read.problems : [];
+  expect(problems).toEqual(problem === null ? [] : [expect.stringContaining(`TOLLGATE_TRACE_URL ${problem}`)]);
 });
