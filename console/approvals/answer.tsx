@@ -24,11 +24,11 @@ interface ConfirmProps {
   readonly close: () => void;
 }
 
-const titles: Readonly<Record<Answer, string>> = {
-  approve: 'Approve this call?',
-  deny: 'Deny this call?',
-  cancel: 'Take it back?',
-};
+function titleOf(answer: Answer, others: number): string {
+  if (answer === 'cancel') return 'Take it back?';
+  const calls = others === 0 ? 'this call' : `these ${others + 1} calls`;
+  return answer === 'approve' ? `Approve ${calls}?` : `Deny ${calls}?`;
+}
 
 export function Confirm({ answer, approval, together, close }: ConfirmProps) {
   const isSmall = useMediaQuery('(max-width: 36em)');
@@ -36,7 +36,7 @@ export function Confirm({ answer, approval, together, close }: ConfirmProps) {
     <Modal
       opened={answer !== null}
       onClose={close}
-      title={answer === null ? '' : titles[answer]}
+      title={answer === null ? '' : titleOf(answer, together.length)}
       fullScreen={isSmall ?? false}
       closeButtonProps={{ 'aria-label': 'Close, and answer nothing' }}
     >

@@ -12,7 +12,7 @@ export interface KeyAction {
 
 const useKeysOn = () => useLocalStorage({ key: 'tollgate-keys', defaultValue: true, getInitialValueInEffect: false });
 
-const writes = 'input, textarea, select, [contenteditable="true"]';
+const writes = 'input:not([type="checkbox"], [type="radio"]), textarea, select, [contenteditable="true"]';
 const pressed = 'a, button, [role="button"], summary';
 
 /** A key that is held down runs its action once. Enter belongs to the link or button that has the focus. */
