@@ -10,7 +10,7 @@ export const periods = ['1h', '24h', '7d'] as const;
 export type Period = (typeof periods)[number];
 export const periodWords: Readonly<Record<Period, string>> = { '1h': 'the last hour', '24h': 'the last 24 hours', '7d': 'the last 7 days' };
 const periodMs: Readonly<Record<Period, number>> = { '1h': 3_600_000, '24h': 86_400_000, '7d': 7 * 86_400_000 };
-export const sinceOf = (period: Period): string => new Date(Date.now() - periodMs[period]).toISOString();
+const sinceOf = (period: Period): string => new Date(Date.now() - periodMs[period]).toISOString();
 
 const pageLimit = 100;
 
@@ -34,7 +34,7 @@ export function useAgent(id: string) {
   });
 }
 
-export interface Counts {
+interface Counts {
   readonly calls: StatsGroup;
   readonly denied: number;
 }

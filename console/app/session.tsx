@@ -9,7 +9,7 @@ export type Scope = SessionAnswer['scopes'][number];
 export type Role = SessionAnswer['role'];
 
 /** `why`: what is missing; null if the action is permitted. */
-export interface Permission {
+interface Permission {
   readonly why: string | null;
 }
 

@@ -118,7 +118,7 @@ function Navigation({ onOpened }: { readonly onOpened: () => void }) {
   });
 }
 
-export function PageIcon({ path }: { readonly path: string }) {
+function PageIcon({ path }: { readonly path: string }) {
   return (
     <svg
       width="16"

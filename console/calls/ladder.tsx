@@ -16,7 +16,7 @@ const layerWords: Readonly<Record<Rung['layer'], string>> = {
 const partWords = { organisation: 'set by the organisation', self: 'set by themselves' } as const;
 
 /** A permission has the sign and the colour of the outcome that it leads to. */
-export const permissionWords: Readonly<Record<Permission, string>> = { allow: 'allows', ask: 'asks a person', deny: 'denies' };
+const permissionWords: Readonly<Record<Permission, string>> = { allow: 'allows', ask: 'asks a person', deny: 'denies' };
 
 export function LadderView({ ladder: { rungs, isDecidedHere, together } }: { readonly ladder: Ladder }) {
   if (rungs.length === 0) return <Text size="sm">No layer says anything about this call.</Text>;

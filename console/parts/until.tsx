@@ -4,7 +4,7 @@ import { useEffect, useState } from 'react';
 import { serverNow } from '../api/clock.ts';
 
 /** Returns the time of the control plane, new each second. */
-export function useNow(everyMs = 1_000): number {
+function useNow(everyMs = 1_000): number {
   const [now, setNow] = useState(serverNow);
   useEffect(() => {
     const timer = setInterval(() => setNow(serverNow()), everyMs);
@@ -19,7 +19,7 @@ const day = 86_400;
 const pad = (count: number): string => String(count).padStart(2, '0');
 
 /** Returns how long a time is: `2 d 4 h`, `3:05:09`, `5:09`. */
-export function lengthOf(ms: number): string {
+function lengthOf(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1_000));
   if (seconds >= day) return `${Math.floor(seconds / day)} d ${Math.floor((seconds % day) / hour)} h`;
   const minutes = `${pad(Math.floor((seconds % hour) / minute))}:${pad(seconds % minute)}`;

@@ -1,7 +1,7 @@
 // What is wrong with a sidecar, in words, by its status.
 import type { paths } from '../api/schema.d.ts';
 
-export type SidecarsAnswer = paths['/{workspace}/admin/sidecars']['get']['responses']['200']['content']['application/json'];
+type SidecarsAnswer = paths['/{workspace}/admin/sidecars']['get']['responses']['200']['content']['application/json'];
 export type Sidecar = SidecarsAnswer['sidecars'][number];
 
 export interface Problem {

@@ -389,7 +389,7 @@ function secureUrlProblem(value: string): string | null {
 }
 
 /** The id in a trace URL comes from the caller of a tool, so it must not choose the server. */
-export function traceUrlProblem(value: string): string | null {
+function traceUrlProblem(value: string): string | null {
   const example = 'such as https://grafana.example.com/trace/{traceId}';
   if (!value.includes('{traceId}')) return `must contain {traceId}, ${example}`;
   const [one, other] = ['a', 'b'].map((id) => value.replaceAll('{traceId}', id));

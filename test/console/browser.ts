@@ -4,7 +4,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { chromiumPath } from '../support/installed.ts';
 
-export interface Visitor {
+interface Visitor {
   readonly page: Page;
   readonly context: BrowserContext;
 }

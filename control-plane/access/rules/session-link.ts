@@ -4,7 +4,7 @@
 // States of a link: open, and then used or expired. Both are final.
 import { hashToken } from './session.ts';
 
-export const linkMs = 60_000;
+const linkMs = 60_000;
 
 export interface SessionLink {
   readonly hash: string;

@@ -13,7 +13,7 @@ import { listRequestPlaces, listSessionCalls, readEntriesAt, type RequestPlace, 
 
 type Entry = Readonly<Record<string, unknown>>;
 
-export interface SessionCall extends Pick<SessionStep, 'requestId' | 'agent' | 'chain' | 'tool'> {
+interface SessionCall extends Pick<SessionStep, 'requestId' | 'agent' | 'chain' | 'tool'> {
   readonly outcome: Outcome;
   readonly ts: string;
 }

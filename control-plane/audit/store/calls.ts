@@ -13,7 +13,7 @@ export interface RequestPlace {
 }
 
 /** The maximum number of entries of one request id. A caller that uses one id for all its calls has any number of them. */
-export const requestEntriesMax = 1_000;
+const requestEntriesMax = 1_000;
 
 interface PlaceRow {
   readonly ts: Date;

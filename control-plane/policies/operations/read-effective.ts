@@ -31,7 +31,7 @@ const ownClient = 'tollgate';
 /** Other requests get their turn after this time. */
 const turnMs = 10;
 
-export interface EffectiveTool {
+interface EffectiveTool {
   readonly tool: string;
   readonly cells: Readonly<Record<Tier, EffectiveCell>>;
 }
