@@ -48,7 +48,7 @@ async function startOnTerminal(dataDir: string): Promise<() => string> {
   await new Promise<void>((done, fail) => {
     const take = (text: Buffer): void => {
       printed += text.toString();
-      if (/gRPC .*\n/.test(printed)) done();
+      if (/gRPC .*\r?\n/.test(printed)) done();
     };
     child.stdout.on('data', take);
     child.stderr.on('data', take);
