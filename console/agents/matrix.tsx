@@ -209,7 +209,7 @@ function CellButton({ cell, tool, tier, place, isHere, isOpen, focus, setOpen }:
             <span>{cellWords[cell.outcome]}</span>
           </>
         )}
-        {cell.rateLimit !== null && (
+        {cell.rateLimit !== null && cell.outcome !== 'deny' && (
           <span className="matrix-limit">
             {cell.rateLimit}
             /min

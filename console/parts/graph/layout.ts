@@ -8,7 +8,7 @@ export interface Point {
   readonly y: number;
 }
 
-export interface Laid {
+export interface Layout {
   readonly boxes: ReadonlyMap<string, Point & { readonly width: number }>;
   /** The way of each edge around the nodes, by its place in the list. */
   readonly ways: readonly (readonly Point[])[];
@@ -38,7 +38,7 @@ async function withElk<T>(use: (elk: ELK) => Promise<T>): Promise<T> {
   }
 }
 
-export async function layOut(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): Promise<Laid> {
+export async function layOut(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): Promise<Layout> {
   const graph: ElkNode = {
     id: 'root',
     layoutOptions: {
@@ -50,9 +50,9 @@ export async function layOut(nodes: readonly GraphNode[], edges: readonly GraphE
     children: nodes.map((node): ElkNode => ({ id: node.id, width: widthOf(node), height: nodeHeight })),
     edges: edges.map(({ from, to }, at) => ({ id: String(at), sources: [from], targets: [to] })),
   };
-  const { children = [], edges: laid = [], height = 0 } = await withElk((elk) => elk.layout(graph));
+  const { children = [], edges: placed = [], height = 0 } = await withElk((elk) => elk.layout(graph));
   const ways = new Map(
-    laid.map(({ id, sections = [] }) => [
+    placed.map(({ id, sections = [] }) => [
       id,
       sections.flatMap(({ startPoint, bendPoints = [], endPoint }) => [startPoint, ...bendPoints, endPoint]),
     ]),

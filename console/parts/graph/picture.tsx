@@ -20,19 +20,19 @@ import { Link } from 'react-router';
 import { visible } from '../foreign.tsx';
 import { OutcomeSign } from '../outcome.tsx';
 import type { GraphEdge, GraphNode, GraphProps } from './graph.tsx';
-import { type Laid, layOut, nodeHeight, type Point } from './layout.ts';
+import { type Layout, layOut, nodeHeight, type Point } from './layout.ts';
 
 type Shown = Node<{ readonly node: GraphNode; readonly [key: string]: unknown }, 'shown'>;
 
 export default function Picture({ nodes, edges, label }: GraphProps) {
-  const [laid, setLaid] = useState<Laid | null>(null);
+  const [layout, setLayout] = useState<Layout | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
     let isWanted = true;
     const draw = async (): Promise<void> => {
       try {
         const done = await layOut(nodes, edges);
-        if (isWanted) setLaid(done);
+        if (isWanted) setLayout(done);
       } catch (error) {
         if (isWanted) setProblem(error instanceof Error ? error.message : String(error));
       }
@@ -43,13 +43,13 @@ export default function Picture({ nodes, edges, label }: GraphProps) {
     };
   }, [nodes, edges]);
   if (problem !== null) return <Text size="sm">The picture could not be drawn ({problem}). The text below has the same.</Text>;
-  if (laid === null) return <Skeleton height={260} />;
+  if (layout === null) return <Skeleton height={260} />;
   return (
-    <figure className="graph" aria-label={label} style={{ height: Math.min(520, Math.max(180, laid.height + 60)) }}>
+    <figure className="graph" aria-label={label} style={{ height: Math.min(520, Math.max(180, layout.height + 60)) }}>
       <ReactFlowProvider>
         <ReactFlow
-          nodes={shownNodes(nodes, laid)}
-          edges={shownEdges(edges, laid)}
+          nodes={shownNodes(nodes, layout)}
+          edges={shownEdges(edges, layout)}
           nodeTypes={nodeTypes}
           edgeTypes={edgeTypes}
           fitView
@@ -72,16 +72,16 @@ export default function Picture({ nodes, edges, label }: GraphProps) {
   );
 }
 
-const shownNodes = (nodes: readonly GraphNode[], laid: Laid): Shown[] =>
+const shownNodes = (nodes: readonly GraphNode[], layout: Layout): Shown[] =>
   nodes.flatMap((node) => {
-    const box = laid.boxes.get(node.id);
+    const box = layout.boxes.get(node.id);
     if (box === undefined) return [];
     return [{ id: node.id, type: 'shown', position: { x: box.x, y: box.y }, width: box.width, height: nodeHeight, data: { node } }];
   });
 
 type Way = Edge<{ readonly points: readonly Point[]; readonly [key: string]: unknown }, 'way'>;
 
-const shownEdges = (edges: readonly GraphEdge[], { ways }: Laid): Way[] =>
+const shownEdges = (edges: readonly GraphEdge[], { ways }: Layout): Way[] =>
   edges.map(({ from, to, note }, at) => ({
     id: `${from} ${to}`,
     type: 'way',
