@@ -1,7 +1,7 @@
 // Agents: those that are registered, with what they did, and those that called and are not registered.
 import { Anchor, Box, Button, Group, SegmentedControl, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
-import { useEffect, useState } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { useSession } from '../app/session.tsx';
 import { Foreign } from '../parts/foreign.tsx';
@@ -10,11 +10,13 @@ import { Spark } from '../parts/spark.tsx';
 import { Empty, Loaded, Refused } from '../parts/states.tsx';
 import { When } from '../parts/when.tsx';
 import { type Agent, type AgentCounts, money, type Period, periods, periodWords, useAgentCounts, useAgents, useSpend } from './data.ts';
-import { Register, type Wanted } from './register.tsx';
+import type { Wanted } from './register.tsx';
 import { Unknown } from './unknown.tsx';
 import { AgentState, Denied } from './words.tsx';
 
 const isPeriod = (text: string | null): text is Period => periods.some((one) => one === text);
+
+const Register = lazy(() => import('./register.tsx').then((loaded) => ({ default: loaded.Register })));
 
 export function Page() {
   const { may } = useSession();
@@ -70,7 +72,9 @@ export function Page() {
       )}
       <Registered words={words} period={period} />
       {whyNoCounts === null && <Unknown period={period} words={words} whyNot={whyNotWrite} register={(name) => setWanted({ name })} />}
-      <Register wanted={wanted} close={() => setWanted(null)} />
+      <Suspense>
+        <Register wanted={wanted} close={() => setWanted(null)} />
+      </Suspense>
     </Stack>
   );
 }

@@ -1,29 +1,23 @@
 // ⌘K: goes to a page, an agent, or a call by its request id.
 import '@mantine/spotlight/styles.css';
-import { Spotlight, type SpotlightActionData } from '@mantine/spotlight';
-import { useHotkeys } from '@mantine/hooks';
+import { Spotlight, spotlight, type SpotlightActionData } from '@mantine/spotlight';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { useNavigate } from 'react-router';
 import { read } from '../api/client.ts';
 import { pages } from './pages.ts';
 import { useSession } from './session.tsx';
 
-interface SearchProps {
-  readonly isOpen: boolean;
-  readonly open: () => void;
-  readonly close: () => void;
-}
-
-export default function Search({ isOpen, open, close }: SearchProps) {
+/** It is open as long as it is rendered. */
+export default function Search({ close }: { readonly close: () => void }) {
   const go = useNavigate();
   const { api, may } = useSession();
   const [words, setWords] = useState('');
-  useHotkeys([['mod+K', open]], []);
+  useEffect(() => spotlight.open(), []);
   const agents = useQuery({
     queryKey: ['agents', 'names'],
     queryFn: async () => (await read(api.GET('/api/v1/agents'))).profiles,
-    enabled: isOpen && may('agents.read').why === null,
+    enabled: may('agents.read').why === null,
   });
   const actions: SpotlightActionData[] = [
     ...pages
@@ -51,7 +45,6 @@ export default function Search({ isOpen, open, close }: SearchProps) {
       actions={actions}
       query={words}
       onQueryChange={setWords}
-      forceOpened={isOpen}
       onSpotlightClose={close}
       shortcut={null}
       nothingFound="Nothing has this name"

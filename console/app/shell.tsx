@@ -13,7 +13,7 @@ import {
   UnstyledButton,
   useMantineColorScheme,
 } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { lazy, Suspense } from 'react';
 import { Link, Outlet, useLocation } from 'react-router';
 import { Freeze, FrozenBanner } from '../freeze/freeze.tsx';
@@ -27,6 +27,7 @@ const Search = lazy(() => import('./search.tsx'));
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const [isSearching, search] = useDisclosure(false);
+  useHotkeys([['mod+K', search.open]], []);
   const { workspace } = useSession();
   const state = useWorkspaceState(workspace);
   const isMac = navigator.platform.startsWith('Mac');
@@ -82,9 +83,7 @@ export function Shell() {
         <FrozenBanner />
         <Outlet />
       </AppShell.Main>
-      <Suspense>
-        <Search isOpen={isSearching} open={search.open} close={search.close} />
-      </Suspense>
+      <Suspense>{isSearching && <Search close={search.close} />}</Suspense>
     </AppShell>
   );
 }
@@ -111,8 +110,10 @@ function Navigation({ onOpened }: { readonly onOpened: () => void }) {
     return why === null ? (
       link
     ) : (
-      <Tooltip key={path} label={why} multiline w={220}>
-        <div>{link}</div>
+      <Tooltip key={path} label={why} multiline w={220} events={{ hover: true, focus: true, touch: true }}>
+        <div role="note" tabIndex={0} aria-label={`${name}: ${why}`}>
+          {link}
+        </div>
       </Tooltip>
     );
   });

@@ -149,9 +149,9 @@ export function State({ sidecar }: { readonly sidecar: Sidecar }) {
   const problems = problemsOf(sidecar);
   if (problems.length === 0)
     return (
-      <Badge variant="light" color="green" tt="none">
+      <Text size="sm" c="var(--outcome-allow)">
         ✓ in order
-      </Badge>
+      </Text>
     );
   return (
     <Group gap={4}>

@@ -26,8 +26,8 @@ test('a denial is explained in three clicks from the overview', needs('chromium'
   const { page } = await visit(plane.rest, '', keys.owner);
   await page.getByRole('region', { name: 'Most denied tools' }).getByRole('link', { name: 'github.delete_repo' }).click();
   await page.getByRole('heading', { name: 'Audit' }).waitFor();
-  await page.getByRole('main').getByText('github.delete_repo').last().click();
-  await page.getByText('workspace').first().waitFor();
+  await page.getByRole('grid').getByRole('link', { name: 'github.delete_repo' }).first().click();
+  await page.getByRole('heading', { level: 1, name: 'github.delete_repo' }).waitFor();
   expect(page.url()).toMatch(/\/calls\//);
   await page.getByText('tools["github.delete_repo"].api').first().waitFor();
 });

@@ -59,8 +59,8 @@ test('a session that ends in use leads to the sign-in page, and back to the same
 test('a member is told why a page is not theirs, and signs out', browsing, async () => {
   const { plane, keys } = world();
   const { page } = await visit(plane.rest, '', keys.mia);
-  await page.getByText('Sidecars').first().hover();
-  await page.getByText('This needs the role owner or admin; yours is member.').first().waitFor();
+  await page.getByLabel('Sidecars: This needs the role owner or admin; yours is member.').focus();
+  await page.getByRole('tooltip').getByText('This needs the role owner or admin; yours is member.').waitFor();
   await page.getByRole('button', { name: 'Your account' }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await page.getByLabel('API key').waitFor();

@@ -81,7 +81,12 @@ async function startWorld(env: Readonly<Record<string, string>>, ends: (() => un
     agent: await key('agent', ['govern']),
   };
   await rest('PUT', `${admin}/workspacePolicy`, policy);
-  await rest('POST', '/api/v1/agents', { name: 'support', model: 'demo/echo', description: 'Answers customers', enabledTools: ['*'] });
+  await rest('POST', '/api/v1/agents', {
+    name: 'support',
+    model: 'demo/echo',
+    description: 'Answers customers',
+    enabledTools: ['crm.*', 'github.*', 'mail.*', 'payments.*'],
+  });
   const sidecar = await startSidecarProgram({
     TOLLGATE_CONTROL_PLANE: plane.grpc,
     TOLLGATE_KEY: await key('sidecar', ['sidecar.sync']),

@@ -19,10 +19,10 @@ export const envoyPath = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '
 // It is only on root's PATH.
 export const nginxPath = '/usr/sbin/nginx';
 
-export const chromiumPath = '/usr/bin/chromium';
+export const chromiumPath = '/usr/bin/chromium-headless-shell';
 
 export const programs = {
-  chromium: { package: 'chromium', path: chromiumPath },
+  chromium: { package: 'chromium-headless-shell', path: chromiumPath },
   envoy: { script: 'test/support/install-envoy', path: envoyPath },
   fish: { package: 'fish' },
   nginx: { package: 'nginx-light', path: nginxPath },

@@ -38,7 +38,7 @@ async function withElk<T>(use: (elk: ELK) => Promise<T>): Promise<T> {
   }
 }
 
-export async function layOut(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): Promise<Layout> {
+export async function arrange(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): Promise<Layout> {
   const graph: ElkNode = {
     id: 'root',
     layoutOptions: {

@@ -20,7 +20,7 @@ import { Link } from 'react-router';
 import { visible } from '../foreign.tsx';
 import { OutcomeSign } from '../outcome.tsx';
 import type { GraphEdge, GraphNode, GraphProps } from './graph.tsx';
-import { type Layout, layOut, nodeHeight, type Point } from './layout.ts';
+import { type Layout, arrange, nodeHeight, type Point } from './layout.ts';
 
 type Shown = Node<{ readonly node: GraphNode; readonly [key: string]: unknown }, 'shown'>;
 
@@ -31,7 +31,7 @@ export default function Picture({ nodes, edges, label }: GraphProps) {
     let isWanted = true;
     const draw = async (): Promise<void> => {
       try {
-        const done = await layOut(nodes, edges);
+        const done = await arrange(nodes, edges);
         if (isWanted) setLayout(done);
       } catch (error) {
         if (isWanted) setProblem(error instanceof Error ? error.message : String(error));

@@ -1,7 +1,7 @@
 // Counts of entries that were not counted when they were stored: those from before the migration, and those that a
 // version without statistics stores during a rolling update. They are counted in SQL, by the same rules.
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { maintainPartitions } from '../../../control-plane/audit/operations/maintain-partitions.ts';
@@ -75,8 +75,16 @@ test('the migration counts the entries that there are as they are counted when t
   await ship(rest, spool('c'), records(1, 3), 'other');
   const before = await counts();
   expect(before.map((rows) => Object(rows).length > 1)).toEqual([true, true, true]);
-  const file = readFileSync(new URL(`../../../control-plane/database/migrations/${migration}.sql`, import.meta.url), 'utf8');
-  await rest.pool.query(`${file.split('-- Down Migration')[1]}; delete from migrations where name = '${migration}'`);
+  // It, and all that came after it, the newest first.
+  const folder = new URL('../../../control-plane/database/migrations/', import.meta.url);
+  const names = readdirSync(folder).map((file) => file.replace('.sql', ''));
+  for (const name of names
+    .filter((one) => one >= migration)
+    .toSorted()
+    .reverse()) {
+    const file = readFileSync(new URL(`${name}.sql`, folder), 'utf8');
+    await rest.pool.query(`${file.split('-- Down Migration')[1]}; delete from migrations where name = '${name}'`);
+  }
   await migrate(rest.pool.options);
   expect(await counts(), `seed ${seed}`).toEqual(before);
   // Days that are created after it have their partitions, too.
