@@ -140,7 +140,7 @@ describe('how often a key may write', () => {
     for (let n = 0; n < 601; n += 1) expect((await fresh.ask('DELETE', `${list}/absent`, { key: admin })).status).toBe(404);
     fresh.clock.now = new Date(fresh.clock.now.getTime() + 60_000);
     expect((await ask[1]?.())?.status).toBe(200);
-  });
+  }, 120_000);
 });
 
 describe('limits on all agents of a workspace together', () => {

@@ -184,6 +184,7 @@ describe('configuration', () => {
         hookStatus: 'decision',
         drainMs: 30_000,
         toolTimeoutMs: 60_000,
+        traceUrl: null,
         openaiApiKey: null,
         openaiBaseUrl: null,
         anthropicApiKey: null,
