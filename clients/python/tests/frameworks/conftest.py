@@ -142,7 +142,7 @@ def example(world: World, model: Model) -> Callable[[str], list[str]]:
         }
         program = checkout / "clients/python/examples" / f"{framework}_agent.py"
         ended = subprocess.run(
-            [sys.executable, program], env=env, capture_output=True, text=True, timeout=120, check=False
+            [sys.executable, program], env=env, capture_output=True, text=True, timeout=300, check=False
         )
         assert ended.returncode == 0, ended.stderr
         return ended.stdout.splitlines()
