@@ -66,14 +66,18 @@ const isBeyondSchema = ({ message }: Problem): boolean =>
   );
 
 describe('policy documents', () => {
-  test.each<DocumentKind>(['workspace', 'role', 'agent-type', 'user'])('of the %s layer', (kind) => {
-    // The document of a workspace has the most that can be wrong, so that fewer values are right.
-    agree(
-      documentSchema(kind),
-      (value) => checkDocument(kind, 'organisation', value).every(isBeyondSchema),
-      kind === 'workspace' ? 7_000 : 3_000,
-    );
-  });
+  test.each<DocumentKind>(['workspace', 'role', 'agent-type', 'user'])(
+    'of the %s layer',
+    (kind) => {
+      // The document of a workspace has the most that can be wrong, so that fewer values are right.
+      agree(
+        documentSchema(kind),
+        (value) => checkDocument(kind, 'organisation', value).every(isBeyondSchema),
+        kind === 'workspace' ? 7_000 : 3_000,
+      );
+    },
+    120_000,
+  );
 });
 
 const isLong = (value: unknown): boolean => /"model":"[^"]{201}/.test(JSON.stringify(value));
