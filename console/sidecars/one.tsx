@@ -80,7 +80,6 @@ function useSamples(sidecar: Sidecar | null, at: number): readonly Sample[] {
     };
     setSamples((before) => [...before, sample].slice(-samplesMax));
     // A sample is taken at each answer, also if nothing has changed.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [at]);
   return samples;
 }

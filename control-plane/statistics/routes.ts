@@ -9,7 +9,7 @@ import { dateTime, integer, inWorkspace, listOf, object, pageCursor, pageLimit, 
 import { readDecisions, readRedactions } from './operations/read-decisions.ts';
 import { readSpend } from './operations/read-spend.ts';
 import { readUnknownAgents } from './operations/read-unknown-agents.ts';
-import { outcomes } from './rules/outcome.ts';
+import { outcomes } from '../audit/rules/outcome.ts';
 import { bucketsMax, everies } from './rules/range.ts';
 import { cursorWords, dimensions, parseSpendCursor, topBounds } from './rules/stats-query.ts';
 

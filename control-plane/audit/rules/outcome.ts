@@ -11,11 +11,12 @@ export interface OutcomeFields {
   readonly findings: number;
 }
 
-const limitCodes: readonly string[] = ['rate_limited', 'request_limit', 'sessions_full'];
+/** The codes of calls that were denied because there were too many of them. The caps of runs are also such codes. */
+export const limitCodes = ['rate_limited', 'request_limit', 'sessions_full'] as const;
 
 export function outcomeOf({ decision, code, transform, findings }: OutcomeFields): Outcome {
   if (decision !== 'deny') return transform === 'redact' && findings > 0 ? 'redact' : 'allow';
   // A person has denied this one. All others wait for a person, or could have been approved.
   if (code.startsWith('approval') && code !== 'approval_denied') return 'ask';
-  return limitCodes.includes(code) || code.startsWith('cap_') ? 'limit' : 'deny';
+  return limitCodes.some((one) => one === code) || code.startsWith('cap_') ? 'limit' : 'deny';
 }

@@ -2,7 +2,7 @@
 import type { Checked } from '@tollgate/proto/shape';
 import { isInstant, instantWords, parseInstant } from '../../base/instant.ts';
 import { createReader, decisionOf, filterText, type Parameters, parseLimit, type Reader } from '../../audit/rules/audit-query.ts';
-import { type Outcome, outcomes } from './outcome.ts';
+import { type Outcome, outcomes } from '../../audit/rules/outcome.ts';
 import { downTo, everies, type Range, readRange } from './range.ts';
 
 export const dimensions = ['outcome', 'decision', 'tool', 'agent', 'reason'] as const;

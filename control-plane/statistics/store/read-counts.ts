@@ -1,6 +1,6 @@
 // Reads what was counted. Each query reads, by the primary key, the rows of its time only: however long the log is.
 import type pg from 'pg';
-import { limitCodes } from '../rules/outcome.ts';
+import { limitCodes } from '../../audit/rules/outcome.ts';
 import { bucketMs, downTo, type Range } from '../rules/range.ts';
 import type { CallersQuery, DecisionFilters, DecisionsQuery, Dimension, GroupPosition, RedactionsQuery } from '../rules/stats-query.ts';
 import { queryPatiently } from '../../database/patience.ts';

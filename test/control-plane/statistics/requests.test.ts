@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditEntry } from '@tollgate/proto/contract';
-import { outcomeOf } from '../../../control-plane/statistics/rules/outcome.ts';
+import { outcomeOf } from '../../../control-plane/audit/rules/outcome.ts';
 import { makeId } from '../../../control-plane/access/rules/key.ts';
 import { createRunBooks } from '../../../control-plane/runs/operations/books/run-books.ts';
 import { cent } from '../../support/run-books.ts';
@@ -96,7 +96,7 @@ interface Counted {
 const isRedacted = ({ transform, findings = [] }: AuditEntry): boolean => transform === 'redact' && findings.length > 0;
 
 const valueOf: Readonly<Record<string, (one: AuditEntry) => string>> = {
-  outcome: (one) => outcomeOf({ decision: one.decision, code: one.code, redacted: isRedacted(one) }),
+  outcome: (one) => outcomeOf({ decision: one.decision, code: one.code, transform: 'redact', findings: isRedacted(one) ? 1 : 0 }),
   decision: ({ decision }) => decision,
   tool: ({ tool }) => tool,
   agent: ({ agentName }) => agentName,
