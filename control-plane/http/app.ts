@@ -2,6 +2,7 @@
 import cookie from '@fastify/cookie';
 import { AppError, bounds } from '@tollgate/proto/contract';
 import { BodyMemory, shareFairly } from '@tollgate/sidecar/hooks';
+import { Ajv } from 'ajv';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { refusalOf } from '../base/errors.ts';
 import { parseBody } from './json-body.ts';
@@ -43,6 +44,9 @@ import { addWorkspaceRoutes } from '../workspaces/routes.ts';
 const pathParameterMax = 8192;
 const requestTimeoutMs = 30_000;
 
+/** The API rejects invalid input. It must not remove or convert any of it, which are Ajv's defaults. */
+const requestSchemas = new Ajv({ allErrors: true, keywords: [shownKeyword] });
+
 export function createApp(deps: AppDeps): FastifyInstance {
   const app = fastify({
     loggerInstance: deps.log,
@@ -54,8 +58,6 @@ export function createApp(deps: AppDeps): FastifyInstance {
     // connections only every 30 s.
     http: { headersTimeout: requestTimeoutMs / 2, connectionsCheckingInterval: requestTimeoutMs / 10 },
     routerOptions: { maxParamLength: pathParameterMax },
-    // The API rejects invalid input. It must not remove or convert any of it.
-    ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: true, keywords: [shownKeyword] } },
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
     // This code answers requests itself while the server closes. Fastify would answer 503, and hook clients make the
     // tool call when they receive 503.
@@ -96,6 +98,8 @@ export function createApp(deps: AppDeps): FastifyInstance {
   const streaming = { ...deps, streams: createOpenStreams(deps.streamBounds), countBroken: observeRequests(app, deps.registry) };
   void app.register(cookie);
   void app.register(async (api) => {
+    // Fastify's own compiler serializes all schemas of the document, once for each route.
+    api.setValidatorCompiler(({ schema }) => requestSchemas.compile(schema));
     await addApiDocument(api, { operator: deps.config.operatorKey !== null, publicUrl: deps.config.publicUrl });
     await addConsole(api, deps.consoleFolder);
     addHealthRoutes(api, deps);

@@ -21,7 +21,7 @@ export interface TestDatabase {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const { address, template } = inject('testServer');
   const database = `tollgate_test_${randomBytes(6).toString('hex')}`;
-  await withClient(address, (client) => client.query(`CREATE DATABASE ${database} TEMPLATE ${template}`));
+  await withClient(address, (client) => client.query(`CREATE DATABASE ${database} TEMPLATE ${template} STRATEGY FILE_COPY`));
   // Several files share the server's 50 connections.
   const connection = { ...address, database, max: 5 };
   const pool = new Pool(connection);
