@@ -142,13 +142,13 @@ def report(permit: Permit, output: object, *, is_error: bool = False) -> Flow[An
         ) from None
 
 
-def report_failure(permit: Permit, error: Exception) -> Flow[Exception]:
+def report_failure(permit: Permit, error: BaseException) -> Flow[BaseException]:
     """Reports an exception of the tool, and ends with the one that the caller of the tool receives."""
-    data = plain_failure(error)
-    modified = yield from _report(permit, data, is_error=True)
-    if modified is None:
+    failure = plain_failure(error)
+    modified = yield from _report(permit, failure.json, is_error=True)
+    if modified is None and failure.is_whole:
         return error
-    changed = modified[0]
+    changed = failure.json if modified is None else modified[0]
     message = changed.get("message") if isinstance(changed, dict) else changed
     return RedactedError(message if isinstance(message, str) else "", type(error).__name__)
 

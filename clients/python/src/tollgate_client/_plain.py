@@ -8,10 +8,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime, time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 from pathlib import PurePath
 from typing import Any, NamedTuple, TypeAlias, cast
 from uuid import UUID
@@ -63,7 +65,7 @@ def _form(value: Any, path: str, depth: int, above: frozenset[int]) -> Form:
         return _form(item, f"{path}{at}", depth + 1, inside)
 
     if isinstance(value, dict):
-        return _mapping(cast("dict[object, object]", value), path, read)
+        return _mapping(cast("dict[object, object]", value).items(), path, read)
     if isinstance(value, (list, tuple)):
         return _sequence(cast("list[object] | tuple[object, ...]", value), read)
     if isinstance(value, (set, frozenset)):
@@ -92,9 +94,34 @@ def _scalar(value: Any, path: str) -> Form | None:
         return _bytes(value, path)
     if isinstance(value, (datetime, date, time)):
         return Form(value.isoformat(), value)
-    if isinstance(value, (Decimal, UUID, PurePath)):
+    if isinstance(value, timedelta):
+        return Form(_duration(value), value)
+    if isinstance(value, (Decimal, UUID, PurePath, *_addresses)) or _is_url(value):
         return Form(_text(str(value), path), value)
     return None
+
+
+_addresses = (IPv4Address, IPv6Address, IPv4Network, IPv6Network, IPv4Interface, IPv6Interface)
+
+
+def _is_url(value: object) -> bool:
+    """Whether it is a URL or DSN of pydantic, which is not imported for it."""
+    names = {f"{one.__module__}.{one.__name__}" for one in type(value).__mro__}
+    return not names.isdisjoint(_urls)
+
+
+_urls = frozenset(
+    ["pydantic.networks._BaseUrl", "pydantic.networks._BaseMultiHostUrl"]
+    + [f"pydantic_core._pydantic_core.{name}" for name in ("Url", "MultiHostUrl")]
+)
+
+
+def _duration(value: timedelta) -> str:
+    """Returns ISO 8601 text, such as `P1DT2.5S`."""
+    if value < timedelta(0):
+        return f"-{_duration(-value)}"
+    fraction = f".{value.microseconds:06}".rstrip("0") if value.microseconds else ""
+    return f"P{value.days}DT{value.seconds}{fraction}S"
 
 
 def _text(text: str, path: str) -> str:
@@ -120,10 +147,10 @@ def _bytes(value: bytes | bytearray, path: str) -> Form:
         raise NoForm(f"{path} is bytes that are not UTF-8 text") from None
 
 
-def _mapping(value: dict[object, object], path: str, read: _Read) -> Form:
+def _mapping(items: Iterable[tuple[object, object]], path: str, read: _Read) -> Form:
     shown: dict[str, Json] = {}
     copy: dict[str, Any] = {}
-    for key, item in value.items():
+    for key, item in items:
         if not isinstance(key, str) or isinstance(key, Enum):
             raise NoForm(f"{path} has a key of type {type(key).__name__}; keys must be text")
         name = _text(str.__str__(key), f"a key of {path}")
@@ -154,34 +181,56 @@ def _set(value: set[object] | frozenset[object], read: _Read) -> Form:
 
 
 def _fields(value: Any, path: str, read: _Read) -> Form:
-    names = _field_names(value)
-    if names is None:
+    items = _items_of(value)
+    if items is None:
         raise NoForm(f"{path} is of type {type(value).__name__}, which has no form in JSON")
-    forms = {name: read(getattr(value, name), f".{name}") for name in names}
-    copy = _rebuilt(value, {name: form.copy for name, form in forms.items()})
-    return Form({name: form.json for name, form in forms.items()}, copy)
+    form = _mapping(items, path, read)
+    return Form(form.json, _rebuilt(value, form.copy))
 
 
-def _field_names(value: Any) -> list[str] | None:
+def _items_of(value: Any) -> list[tuple[object, object]] | None:
     """Returns the fields of a dataclass or of a pydantic model. None: it is neither."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [field.name for field in dataclasses.fields(value)]
+        return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
     fields: object = getattr(_class_of(value), "__pydantic_fields__", None)
     if not isinstance(fields, Mapping):
         return None
-    extra: object = getattr(value, "__pydantic_extra__", None)
-    names = [*cast("Mapping[str, object]", fields)]
-    return [*names, *cast("Mapping[str, object]", extra)] if isinstance(extra, Mapping) else names
+    held = cast("dict[object, object]", vars(value))
+    extra = cast("dict[object, object]", getattr(value, "__pydantic_extra__", None) or {})
+    names = cast("Iterable[object]", fields)
+    return [*((name, held[name]) for name in names if name in held), *extra.items()]
 
 
-def _rebuilt(value: Any, fields: Mapping[str, Any]) -> Any:
+def _rebuilt(value: Any, fields: dict[str, Any]) -> Any:
     """Returns another object of the class that has these fields and nothing else. Its `__init__` is not called."""
-    if not dataclasses.is_dataclass(value):
-        return _class_of(value).model_construct(**fields)
-    copy = object.__new__(type(value))
-    for name, item in fields.items():
-        object.__setattr__(copy, name, item)
-    return copy
+    if dataclasses.is_dataclass(value):
+        return _with_attributes(_class_of(value), fields)
+    private = None
+    if getattr(_class_of(value), "__pydantic_post_init__", None):
+        # It may make private attributes of the fields. What it changes in the fields was not decided.
+        first = _model_like(value, deepcopy(fields), None)
+        first.model_post_init(None)
+        private = first.__pydantic_private__
+    return _model_like(value, fields, private)
+
+
+def _model_like(value: Any, fields: dict[str, Any], private: dict[str, Any] | None) -> Any:
+    known = _class_of(value).__pydantic_fields__
+    extra = getattr(value, "__pydantic_extra__", None)
+    state = {
+        "__dict__": {name: item for name, item in fields.items() if name in known},
+        "__pydantic_extra__": extra and {name: item for name, item in fields.items() if name not in known},
+        "__pydantic_fields_set__": set(value.__pydantic_fields_set__),
+        "__pydantic_private__": private,
+    }
+    return _with_attributes(_class_of(value), state)
+
+
+def _with_attributes(kind: type[Any], attributes: Mapping[str, Any]) -> Any:
+    made: Any = object.__new__(kind)
+    for name, item in attributes.items():
+        object.__setattr__(made, name, item)
+    return made
 
 
 def _class_of(value: object) -> Any:
@@ -204,9 +253,8 @@ def restored(changed: Json, form: Form) -> Any:
             inner = cast("dict[str, Any]", copy)
             return {name: _restored_item(item, name, sent, inner) for name, item in changed.items()}
         if changed.keys() == sent.keys():
-            return _rebuilt(
-                copy, {name: restored(item, Form(sent[name], getattr(copy, name))) for name, item in changed.items()}
-            )
+            held = dict(cast("list[tuple[str, Any]]", _items_of(copy)))
+            return _rebuilt(copy, {name: restored(changed[name], Form(sent[name], held[name])) for name in held})
     if isinstance(changed, list) and isinstance(sent, list) and len(changed) == len(sent):
         if isinstance(copy, (list, tuple)):
             parts = zip(changed, sent, cast("list[Any]", copy), strict=True)
@@ -224,33 +272,79 @@ def _restored_item(item: Json, name: str, sent: dict[str, Json], copy: dict[str,
     return restored(item, Form(sent[name], copy[name])) if name in sent else item
 
 
-def plain_failure(error: BaseException, depth: int = 0) -> dict[str, Json]:
-    """Returns the text of an exception, of its notes and of those that it was raised from, as JSON."""
-    fields: dict[str, Json] = {"name": type(error).__name__, "message": _shown(error)}
-    if len(error.args) > 1:
-        fields["arguments"] = [_shown(one) for one in error.args]
-    notes: object = getattr(error, "__notes__", None)
-    if isinstance(notes, list):
-        fields["notes"] = [_shown(note) for note in cast("list[object]", notes)]
-    if depth == _causes_max:
+class Failure(NamedTuple):
+    """What an exception says, as JSON. `is_whole`: there is nothing else in it that its caller may read."""
+
+    json: dict[str, Json]
+    is_whole: bool
+
+
+def plain_failure(error: BaseException) -> Failure:
+    """Returns the text of an exception, of its notes and of those that it was raised from."""
+    reading = _Reading()
+    return Failure(reading.of(error), reading.is_whole)
+
+
+class _Reading:
+    """Reads an exception, and those that it holds, each once and within bounds."""
+
+    def __init__(self) -> None:
+        self.is_whole = True
+        self._seen: set[int] = set()
+
+    def of(self, error: BaseException, depth: int = 1) -> dict[str, Json]:
+        self._seen.add(id(error))
+        fields: dict[str, Json] = {"name": type(error).__name__, "message": self._text(error)}
+        try:
+            arguments: list[Json] = [self._text(one) for one in error.args]
+            if arguments not in ([], [fields["message"]]):
+                fields["arguments"] = arguments
+            if _is_validation_error(error):
+                fields["details"] = json.loads(cast("Any", error).json(include_url=False))
+            if notes := self._notes(error):
+                fields["notes"] = notes
+            for name, linked in (("cause", error.__cause__), ("context", error.__context__)):
+                if found := self._held((linked,), depth):
+                    fields[name] = found[0]
+            if members := self._held(getattr(error, "exceptions", ()), depth):
+                fields["errors"] = members
+        except Exception:
+            # The code of the exception itself failed.
+            self.is_whole = False
         return fields
-    cause = error.__cause__ or error.__context__
-    if cause is not None:
-        fields["cause"] = plain_failure(cause, depth + 1)
-    inner: object = getattr(error, "exceptions", None)
-    if isinstance(inner, tuple):
-        members = [one for one in cast("tuple[object, ...]", inner) if isinstance(one, BaseException)]
-        fields["errors"] = [plain_failure(one, depth + 1) for one in members[:_errors_max]]
-    return fields
+
+    def _notes(self, error: BaseException) -> list[Json]:
+        notes: object = getattr(error, "__notes__", ())
+        if not isinstance(notes, (list, tuple)):
+            notes = (notes,)
+        listed = cast("Sequence[object]", notes)
+        self.is_whole &= all(isinstance(note, str) for note in listed)
+        return [self._text(note) for note in listed]
+
+    def _held(self, errors: object, depth: int) -> list[Json]:
+        found: list[Json] = []
+        for one in cast("tuple[object, ...]", errors) if isinstance(errors, tuple) else ():
+            if not isinstance(one, BaseException) or id(one) in self._seen:
+                continue
+            if depth == _failure_depth_max or len(self._seen) == _failures_max:
+                self.is_whole = False
+                break
+            found.append(self.of(one, depth + 1))
+        return found
+
+    def _text(self, value: object) -> str:
+        """Returns the text of a value. An unpaired surrogate is shown as its escape."""
+        try:
+            return str(value).encode(errors="backslashreplace").decode()
+        except Exception:
+            self.is_whole = False
+            return f"a {type(value).__name__} that has no text"
 
 
-_causes_max = 4
-_errors_max = 20
+_failure_depth_max = 10
+_failures_max = 50
 
 
-def _shown(value: object) -> str:
-    """Returns the text of a value. An unpaired surrogate is shown as its escape."""
-    try:
-        return str(value).encode(errors="backslashreplace").decode()
-    except Exception:
-        return f"a {type(value).__name__} that has no text"
+def _is_validation_error(error: object) -> bool:
+    """Whether it is one of pydantic, whose text is a shortened form of what it holds."""
+    return any(one.__module__.startswith("pydantic_core") for one in type(error).__mro__) and hasattr(error, "errors")

@@ -149,10 +149,10 @@ class Run:
         flow = decide(self._asking(how, _never), self._fields(how.tool), form)
         return await drive_async(flow, self._transport.send_async)
 
-    def _report_failure(self, permit: Permit, error: Exception) -> Exception:
+    def _report_failure(self, permit: Permit, error: BaseException) -> BaseException:
         return drive(report_failure(permit, error), self._transport.send)
 
-    async def _areport_failure(self, permit: Permit, error: Exception) -> Exception:
+    async def _areport_failure(self, permit: Permit, error: BaseException) -> BaseException:
         return await drive_async(report_failure(permit, error), self._transport.send_async)
 
     def _asking(self, how: Guarding, is_aborted: Callable[[], bool]) -> Asking:
