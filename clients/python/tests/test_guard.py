@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
+import contextvars
 import functools
 import inspect
 import json
 import pickle
+import traceback
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,10 +17,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import anyio
 import pytest
 from pydantic import BaseModel
 
 from tollgate_client import Gate, RedactedError, Run, ToolDenied, carry, connect, current_run, guard
+from tollgate_client._guard import Guarding, _Tool  # pyright: ignore[reportPrivateUsage]
 
 from .programs import World, has_socket
 
@@ -328,6 +333,234 @@ def test_the_text_of_an_exception_is_redacted_and_nothing_else_of_it_is_seen(run
             call()
         error = caught.value
         assert (error.name, error.__cause__, error.__context__) == ("ValueError", None, None)
+
+
+class Stop(BaseException):
+    """An exception that is none of `Exception`."""
+
+
+class OwnCancelled(asyncio.CancelledError):
+    pass
+
+
+def own_cancelled() -> BaseException:
+    error = OwnCancelled()
+    error.__cause__ = ValueError(mail)
+    return error
+
+
+def grouped() -> BaseException:
+    made: Any = getattr(builtins, "BaseExceptionGroup", None)
+    return SystemExit(mail) if made is None else made("of a tool", [Stop(mail), ValueError("x")])
+
+
+redacted_ones: list[tuple[Callable[[], BaseException], type[BaseException]]] = [
+    (lambda: SystemExit(mail), RedactedError),
+    (lambda: Stop(mail), RedactedError),
+    (grouped, RedactedError),
+    (lambda: KeyboardInterrupt(mail), KeyboardInterrupt),
+    (lambda: asyncio.CancelledError(mail), asyncio.CancelledError),
+    (own_cancelled, asyncio.CancelledError),
+    (lambda: GeneratorExit(mail), GeneratorExit),
+]
+
+
+@pytest.mark.parametrize(("made", "wanted"), redacted_ones)
+def test_no_exception_of_any_kind_takes_a_text_past_redaction(
+    run: Run, made: Callable[[], BaseException], wanted: type[BaseException]
+) -> None:
+    @run.guard("mail.fail")
+    def fail() -> None:
+        raise made()
+
+    @run.guard("mail.fail")
+    async def fail_later() -> None:
+        raise made()
+
+    async def caught_later() -> BaseException:
+        with pytest.raises(wanted) as caught:
+            await fail_later()
+        return caught.value
+
+    with pytest.raises(wanted) as caught:
+        fail()
+    for error in (caught.value, asyncio.run(caught_later())):
+        assert mail not in "".join(traceback.format_exception(error))
+        assert type(error) is wanted
+        assert (error.__cause__, error.__context__) == (None, None)
+
+
+def test_an_exit_of_a_tool_without_a_finding_is_its_own(run: Run) -> None:
+    @run.guard("github.read")
+    def leave() -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit) as caught:
+        leave()
+    assert caught.value.code == 3
+
+
+def test_a_cancellation_of_anyio_is_recognized_by_its_scope(run: Run) -> None:
+    entered = anyio.Event()
+
+    @run.guard("plain")
+    async def wait() -> None:
+        entered.set()
+        await anyio.sleep_forever()
+
+    async def scenario() -> str:
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait)
+            await entered.wait()
+            group.cancel_scope.cancel()
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await wait()
+        return "after"
+
+    assert asyncio.run(scenario()) == "after"
+
+
+def locals_of(error: BaseException) -> str:
+    """Returns what a printer of tracebacks would show of the frames of this library."""
+    frames = [
+        frame for frame, _ in traceback.walk_tb(error.__traceback__) if "tollgate_client" in frame.f_code.co_filename
+    ]
+    return repr([dict(frame.f_locals) for frame in frames])
+
+
+def test_the_frames_of_a_traceback_hold_nothing_that_is_redacted_or_withheld(run: Run) -> None:
+    @run.guard("mail.fail")
+    def fail() -> None:
+        raise ValueError(f"no box of {mail}")
+
+    @run.guard("mail.read")
+    def unreadable() -> object:
+        return [mail, object()]
+
+    @run.guard("mail.fail")
+    async def fail_later() -> None:
+        raise ValueError(f"no box of {mail}")
+
+    @run.guard("mail.read")
+    def items() -> Any:
+        yield 1
+        return [mail, object()]
+
+    for call in (fail, unreadable, lambda: asyncio.run(fail_later()), lambda: list(items())):
+        with pytest.raises((RedactedError, ToolDenied)) as caught:
+            call()
+        error = caught.value
+        assert (error.__cause__, error.__context__) == (None, None)
+        assert mail not in locals_of(error)
+
+
+def test_a_failure_that_cannot_be_shown_whole_is_replaced(run: Run) -> None:
+    @run.guard("github.read")
+    def read() -> None:
+        error = ValueError("the first")
+        for _ in range(300):
+            error, cause = ValueError("another"), error
+            error.__cause__ = cause
+        raise error
+
+    with pytest.raises(RedactedError, match=r"^another$") as caught:
+        read()
+    assert caught.value.name == "ValueError"
+
+
+def swapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def inner(note: str, title: str) -> Any:
+        return function(title, note)
+
+    return inner
+
+
+def injecting(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        return function("injected", *args, **kwargs)
+
+    return inner
+
+
+def test_arguments_have_the_names_by_which_the_callable_that_is_called_takes_them(run: Run, world: World) -> None:
+    def read(title: str, note: str = "") -> str:
+        return f"{title}, {note}"
+
+    def lying(title: str) -> str:
+        return title
+
+    lying.__signature__ = inspect.signature(lambda note: note)  # type: ignore[attr-defined]  # pyright: ignore
+    for function, args in ((swapped(read), ("x", "bad")), (injecting(read), ("bad",)), (lying, ("bad",))):
+        assert denied(lambda function=function, args=args: run.guard("titled")(function)(*args)).code == "policy_denied"  # type: ignore[misc]
+    assert run.guard("plain")(swapped(read))("the note", title="the title") == "the title, the note"
+    assert world.entries(run.session, 4)[3]["input"] == {"note": "the note", "title": "the title"}
+    assert run.guard("plain")(injecting(read))("x") == "injected, x"
+    assert run.guard("plain")(functools.lru_cache(read))("a", note="b") == "a, b"
+
+
+def test_arguments_are_passed_in_the_way_in_which_the_caller_passed_them(run: Run) -> None:
+    def named(first: int, second: int = 2, *rest: int, third: int = 3, **more: int) -> None:
+        return None
+
+    def positional(first: int, second: int = 2, /, third: int = 3) -> None:
+        return None
+
+    for function, args, kwargs, wanted in (
+        (named, (1,), {}, ((1,), {"second": 2, "third": 3})),
+        (named, (), {"first": 1, "second": 5}, ((), {"first": 1, "second": 5, "third": 3})),
+        (named, (1, 5, 6), {"more": 7}, ((1, 5, 6), {"third": 3, "more": 7})),
+        (positional, (1,), {"third": 4}, ((1, 2), {"third": 4})),
+    ):
+        tool = _Tool(Guarding("plain", lambda: run, (), None, None), function, has_receiver=None)
+        call = tool.bind(args, kwargs)
+        permit = run.decide("plain", call.form.copy)
+        assert tool.given(call, permit) == wanted
+
+
+def test_a_method_below_a_decorator_that_takes_any_arguments_has_a_receiver(run: Run) -> None:
+    @functools.wraps(Desk.plain_close)
+    def passing(*args: Any, **kwargs: Any) -> Any:
+        return args[1:] or kwargs
+
+    receiver = object()
+    assert run.guard("plain")(passing)(receiver, "good") == ("good",)
+    assert run.guard("titled")(passing)(receiver, title="good") == {"title": "good"}
+    # A rule on a name that is not known is undecided.
+    assert denied(lambda: run.guard("titled")(passing)(receiver, "good")).code == "policy_denied"
+
+
+def test_a_generator_belongs_to_the_run_in_which_its_first_item_is_asked_for(gate: Gate) -> None:
+    @guard("plain")
+    def chunks() -> Iterator[str]:
+        yield current_run().agent
+        yield current_run().agent
+
+    @guard("plain")
+    async def chunks_later() -> AsyncIterator[str]:
+        yield current_run().agent
+        yield current_run().agent
+
+    first, second = gate.run(agent="first", tier="api"), gate.run(agent="second", tier="api")
+    with first:
+        items, items_later = chunks(), chunks_later()
+    assert denied(lambda: next(items)).code == "run_missing"
+    with second:
+        items = chunks()
+        assert next(items) == "second"
+    assert [*contextvars.Context().run(lambda: [*items])] == ["second"]
+
+    async def next_of(items: AsyncIterator[str]) -> str:
+        return await anext(items)
+
+    async def scenario() -> list[str]:
+        with gate.run(agent="third", tier="api"):
+            got = await asyncio.create_task(next_of(items_later))
+        return [got, await asyncio.create_task(next_of(items_later))]
+
+    assert asyncio.run(scenario()) == ["third", "third"]
 
 
 def test_an_exception_without_a_finding_is_the_tools_own(run: Run, world: World) -> None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ._denied import ToolDenied
+from ._outcome import Outcome, Shown, unexpected
+from ._plain import form_of
 from ._run import Run, _current, acting, acting_run  # pyright: ignore[reportPrivateUsage]
 
 T = TypeVar("T")
@@ -24,13 +25,16 @@ def check_on_denied(on_denied: OnDenied) -> None:
         raise ValueError(f'on_denied must be "tell" or "raise", is {on_denied!r}')
 
 
-@dataclass(frozen=True)
-class Shown(Generic[T]):
-    """What of an output is reported. `restored` makes an output of what may be passed on."""
-
-    value: object
-    restored: Callable[[Any], T]
-    is_error: bool = False
+def readable(output: Any, render: Callable[[Any], Any]) -> Any:
+    """
+    Returns what of an output is reported and passed on: a copy of it, if the model reads that as its JSON, or what the
+    model reads, which `render` makes. So a serializer, a computed field or a `__str__` shows the model nothing else.
+    """
+    with contextlib.suppress(Exception):
+        form = form_of(output)
+        if render(form.copy) == render(form.json):
+            return form.copy
+    return render(output)
 
 
 class Governing:
@@ -78,19 +82,14 @@ class Governing:
         Decides a call, makes it with the input that was decided, and returns what of its output may be passed on.
         Raises `ToolDenied`, or what the tool raised, redacted.
         """
-        run = self.run_for(tool)
-        permit = run.decide(tool, input)
         try:
-            with _inside(run):
-                shown = show(make(permit.input))
-        except self._passed:
-            raise
+            run = self.run_for(tool)
+            permit = run.decide(tool, input)
         except Exception as error:
-            failure = error
-        else:
-            return shown.restored(run.report(permit, shown.value, is_error=shown.is_error))
-        # Not inside of `except`: what is raised here would have the tool's exception as its context.
-        raise run._report_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
+            raise undecided(tool, error) from None
+        with Outcome[T](self._passed) as outcome, _inside(run):
+            outcome.shown = show(make(permit.input))
+        return outcome.passed(run, permit)
 
     async def acall(
         self,
@@ -102,18 +101,19 @@ class Governing:
         inside: Run | None = None,
     ) -> T:
         """The same in an event loop. `run`: whose call it is, if known. `inside`: the current run of the tool."""
-        run = run or self.run_for(tool)
-        permit = await run.adecide(tool, input)
         try:
-            with _inside(inside or run):
-                shown = show(await make(permit.input))
-        except self._passed:
-            raise
+            run = run or self.run_for(tool)
+            permit = await run.adecide(tool, input)
         except Exception as error:
-            failure = error
-        else:
-            return shown.restored(await run.areport(permit, shown.value, is_error=shown.is_error))
-        raise await run._areport_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
+            raise undecided(tool, error) from None
+        with Outcome[T](self._passed) as outcome, _inside(inside or run):
+            outcome.shown = show(await make(permit.input))
+        return await outcome.apassed(run, permit)
+
+
+def undecided(tool: str, error: Exception) -> ToolDenied:
+    """Returns the denial that an error of a decision is: the error itself, or an unexpected one of this client."""
+    return error if isinstance(error, ToolDenied) else unexpected(tool, error)
 
 
 _called: ContextVar[Run | None] = ContextVar("tollgate_called", default=None)

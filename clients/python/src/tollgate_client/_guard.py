@@ -9,10 +9,12 @@ import functools
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from ._denied import NoForm, ToolDenied
 from ._hook import Permit
+from ._outcome import Outcome, Shown
 from ._plain import Form, Json, form_of
 from ._transport import Abort
 
@@ -24,13 +26,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Guarding:
-    """`run_of` returns the run of a call, or raises `ToolDenied`. `wait_s`: None is what the run says."""
+    """
+    `run_of` returns the run of a call, or raises `ToolDenied`. `wait_s`: None is what the run says. `show`: what of an
+    output is reported.
+    """
 
     tool: str
     run_of: Callable[[], Run]
     exclude: Sequence[str]
     wait_s: float | None
     abort: Abort | None
+    show: Callable[[Any], Shown[Any]] = Shown
 
 
 def guarded(how: Guarding, function: F) -> F:
@@ -73,22 +79,21 @@ class _Tool:
             self._bound.append((inner.args, inner.keywords))
             inner = inner.func
         self.target: Callable[..., Any] = inner
-        self._signature = inspect.signature(inner)
+        self._has_receiver = _takes_receiver(inner) if has_receiver is None else has_receiver
+        signature = _signature_of(inner)
+        self._signature = _without_first(signature) if self._has_receiver else signature
         parameters = self._signature.parameters
-        hidden = set(how.exclude)
         takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-        unknown = hidden - parameters.keys()
+        unknown = set(how.exclude) - parameters.keys()
         if unknown and not takes_any:
             raise ValueError(f"{how.tool}: exclude names {sorted(unknown)}, which are no parameters")
-        first = next(iter(parameters), None)
-        if first is not None and (_is_receiver(inner, first) if has_receiver is None else has_receiver):
-            hidden.add(first)
-        self._hidden = hidden
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
         """Binds the arguments, with defaults. Raises `TypeError` as the function itself would, and `ToolDenied`."""
         for first, named in self._bound:
             args, kwargs = (*first, *args), {**named, **kwargs}
+        receiver = args[:1] if self._has_receiver else ()
+        args = args[len(receiver) :]
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
         rest = next((one.name for one in self._signature.parameters.values() if one.kind is one.VAR_KEYWORD), None)
@@ -97,32 +102,40 @@ class _Tool:
         twice = sorted(extra.keys() & named.keys())
         if twice:
             raise self._malformed(f"the keyword arguments {twice} have the names of parameters")
-        shown = {name: value for name, value in {**named, **extra}.items() if name not in self._hidden}
+        taken = {**named, **extra}
         try:
             # Each argument may be as deep as an input.
-            form = form_of(shown, "args")
+            form = form_of({name: value for name, value in taken.items() if name not in self.how.exclude}, "args")
         except NoForm as error:
             raise self._malformed(f"{error}; pass it in another form, or name the argument in exclude") from None
-        return _Call(bound, rest, form)
+        return _Call(receiver, len(args), taken, form)
 
     def _malformed(self, words: str) -> ToolDenied:
         return ToolDenied(self.how.tool, kind="terminal", code="call_malformed", reason=f"call_malformed: {words}")
 
-    def given(self, call: _Call, permit: Permit) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Returns the arguments that the function is called with: what was decided, and what is not shown."""
+    def given(self, call: _Call, permit: Permit) -> _Arguments:
+        """
+        Returns the arguments that the function is called with: what was decided, and what is not shown, each by name
+        or by its place as the caller passed it.
+        """
         shown = cast("dict[str, Json]", call.form.json)
-        values = dict(permit.input)
-        if values.keys() != shown.keys():
-            words = "redaction_unsupported: redaction changes the name of an argument"
-            raise ToolDenied(self.how.tool, kind="terminal", code="redaction_unsupported", reason=words)
-        bound, rest = call.bound, call.rest
-        for name in bound.arguments:
-            if name in values and name != rest:
-                bound.arguments[name] = values.pop(name)
-        if rest is not None:
-            extra: dict[str, Any] = bound.arguments.get(rest, {})
-            bound.arguments[rest] = {name: values.get(name, value) for name, value in extra.items()}
-        return bound.args, bound.kwargs
+        if permit.input.keys() != shown.keys():
+            raise self._unsupported("changes the name of an argument")
+        kwargs = {**call.taken, **permit.input}
+        args = [*call.receiver]
+        for at, one in enumerate(self._signature.parameters.values()):
+            if one.kind is one.VAR_POSITIONAL:
+                more = kwargs.pop(one.name)
+                if not isinstance(more, tuple):
+                    raise self._unsupported("makes one value of several arguments")
+                args.extend(more)  # pyright: ignore[reportUnknownArgumentType]
+            elif one.kind is one.POSITIONAL_ONLY or (one.kind is one.POSITIONAL_OR_KEYWORD and at < call.positional):
+                args.append(kwargs.pop(one.name))
+        return tuple(args), kwargs
+
+    def _unsupported(self, words: str) -> ToolDenied:
+        reason = f"redaction_unsupported: redaction {words}"
+        return ToolDenied(self.how.tool, kind="terminal", code="redaction_unsupported", reason=reason)
 
     def returned(self, output: object) -> object:
         """Returns the output of a function. Raises `ToolDenied` if it has not run yet, such as a coroutine."""
@@ -143,22 +156,50 @@ class _Unfinished:
 
 @dataclass(frozen=True)
 class _Call:
-    """`rest`: the name of the parameter that takes any keywords. `form`: of all arguments that are shown, by name."""
+    """
+    `receiver`: the object or class of a method. `positional`: how many arguments the caller passed by their place.
+    `taken`: all arguments by name, those of `**` next to the others. `form`: of all that are shown.
+    """
 
-    bound: inspect.BoundArguments
-    rest: str | None
+    receiver: tuple[Any, ...]
+    positional: int
+    taken: dict[str, Any]
     form: Form
 
 
-def _is_receiver(function: Callable[..., Any], first: str) -> bool:
-    """Whether the first parameter is the object or class of a method that is defined in a class body."""
+def _takes_receiver(function: Callable[..., Any]) -> bool:
+    """Whether the first argument is the object or class of a method that is defined in a class body."""
     if inspect.ismethod(function):
         return False
     name: str = getattr(function, "__qualname__", "")
+    first = next(iter(inspect.signature(function).parameters), None)
     return first in ("self", "cls") and "." in name.rpartition("<locals>.")[2]
 
 
-_Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """
+    Returns the names by which the function takes its arguments. A decorator may show other ones: those of the function
+    below it, or any.
+    """
+    if inspect.ismethod(function):
+        return _without_first(_signature_of(function.__func__))
+    if inspect.isfunction(function):
+        bare = FunctionType(function.__code__, {}, None, function.__defaults__, function.__closure__)
+        bare.__kwdefaults__ = function.__kwdefaults__
+        return inspect.signature(bare)
+    try:
+        return inspect.signature(function, follow_wrapped=False)
+    except ValueError:
+        # `functools.lru_cache` passes them on as they are.
+        return inspect.signature(function)
+
+
+def _without_first(signature: inspect.Signature) -> inspect.Signature:
+    first, *others = signature.parameters.values()
+    return signature if first.kind is first.VAR_POSITIONAL else signature.replace(parameters=others)
+
+
+_Arguments: TypeAlias = "tuple[tuple[Any, ...], dict[str, Any]]"
 
 
 def _make(tool: _Tool, args: tuple[Any, ...], kwargs: dict[str, Any], target: Callable[[_Arguments], Any]) -> Any:
@@ -166,14 +207,9 @@ def _make(tool: _Tool, args: tuple[Any, ...], kwargs: dict[str, Any], target: Ca
     run, call = tool.how.run_of(), tool.bind(args, kwargs)
     permit = run._decide(tool.how, call.form)  # pyright: ignore[reportPrivateUsage]
     given = tool.given(call, permit)
-    try:
-        output = target(given)
-    except Exception as error:
-        failure = error
-    else:
-        return run.report(permit, output)
-    # Not inside of `except`: what is raised here would have the tool's exception as its context.
-    raise run._report_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
+    with Outcome[Any]() as outcome:
+        outcome.shown = tool.how.show(target(given))
+    return outcome.passed(run, permit)
 
 
 async def _amake(
@@ -183,13 +219,9 @@ async def _amake(
     run, call = tool.how.run_of(), tool.bind(args, kwargs)
     permit = await run._adecide(tool.how, call.form)  # pyright: ignore[reportPrivateUsage]
     given = tool.given(call, permit)
-    try:
-        output = await target(given)
-    except Exception as error:
-        failure = error
-    else:
-        return await run.areport(permit, output)
-    raise await run._areport_failure(permit, failure)  # pyright: ignore[reportPrivateUsage]
+    with Outcome[Any]() as outcome:
+        outcome.shown = tool.how.show(await target(given))
+    return await outcome.apassed(run, permit)
 
 
 def _function(tool: _Tool) -> Callable[..., Any]:
@@ -217,19 +249,17 @@ def _coroutine(tool: _Tool) -> Callable[..., Any]:
 def _generator(tool: _Tool) -> Callable[..., Any]:
     @functools.wraps(tool.function)
     def called(*args: Any, **kwargs: Any) -> Generator[Any, None, Any]:
-        result: Any = None
+        has_result = False
 
         def target(given: _Arguments) -> object:
-            nonlocal result
+            nonlocal has_result
             items, result = _collected(tool.target(*given[0], **given[1]))
-            return items if result is None else {"items": items, "result": result}
+            has_result = result is not None
+            return {"items": items, "result": result} if has_result else items
 
         passed = _make(tool, args, kwargs, target)
-        if result is None:
-            yield from passed
-            return None
-        yield from passed["items"]
-        return passed["result"]
+        yield from passed["items"] if has_result else passed
+        return passed["result"] if has_result else None
 
     return called
 
