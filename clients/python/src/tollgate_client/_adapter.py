@@ -34,7 +34,14 @@ def readable(output: Any, render: Callable[[Any], Any]) -> Any:
         form = form_of(output)
         if render(form.copy) == render(form.json):
             return form.copy
-    return render(output)
+    try:
+        return render(output)
+    except Exception:
+        return Unreadable()
+
+
+class Unreadable:
+    """Stands for an output that the model cannot read. It has no form in JSON, so it is withheld."""
 
 
 class Governing:

@@ -36,13 +36,14 @@ class Shown(Generic[T]):
 
 class Outcome(Generic[T]):
     """
-    The tool is called in its block, and `shown` is set to its output. After the block `passed` or `apassed` is called.
+    The tool is called in its block, and `shown` is set to its output; without a block, `shown` or `failure` is set.
+    Afterwards `passed` or `apassed` is called.
     `control`: exceptions that direct a framework and say nothing to the model. They leave the block as they are.
     """
 
     def __init__(self, control: tuple[type[Exception], ...] = ()) -> None:
         self.shown: Shown[T] | None = None
-        self._failure: BaseException | None = None
+        self.failure: BaseException | None = None
         self._control = control
 
     def __enter__(self) -> Outcome[T]:
@@ -53,7 +54,7 @@ class Outcome(Generic[T]):
     ) -> bool:
         if error is None or isinstance(error, self._control):
             return False
-        self._failure = error
+        self.failure = error
         return True
 
     def passed(self, run: Run, permit: Permit) -> T:
@@ -61,11 +62,11 @@ class Outcome(Generic[T]):
         try:
             if self.shown is not None:
                 return _restored(permit, self.shown, run.report(permit, self.shown.value, is_error=self.shown.is_error))
-            error = _stop(self._failure) or run._report_failure(permit, self._failure)  # type: ignore[arg-type]  # pyright: ignore
+            error = _stop(self.failure) or run._report_failure(permit, self.failure)  # type: ignore[arg-type]  # pyright: ignore
         except BaseException as raised:
             error = _bare(permit, raised)
         finally:
-            self.shown = self._failure = None
+            self.shown = self.failure = None
         # Not inside of `except`: what is raised here would have the tool's exception as its context.
         raise error
 
@@ -75,11 +76,11 @@ class Outcome(Generic[T]):
             if self.shown is not None:
                 passed = await run.areport(permit, self.shown.value, is_error=self.shown.is_error)
                 return _restored(permit, self.shown, passed)
-            error = _stop(self._failure) or await run._areport_failure(permit, self._failure)  # type: ignore[arg-type]  # pyright: ignore
+            error = _stop(self.failure) or await run._areport_failure(permit, self.failure)  # type: ignore[arg-type]  # pyright: ignore
         except BaseException as raised:
             error = _bare(permit, raised)
         finally:
-            self.shown = self._failure = None
+            self.shown = self.failure = None
         raise error
 
 

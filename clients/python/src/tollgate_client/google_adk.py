@@ -5,6 +5,7 @@ each call.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, ValuesView
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,13 +15,12 @@ from google.adk.agents import BaseAgent
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
-from pydantic import ConfigDict, TypeAdapter
-from pydantic_core import PydanticSerializationError
 
-from ._adapter import Governing, OnDenied
-from ._denied import NoForm, RedactedError, ToolDenied
+from ._adapter import Governing, OnDenied, Unreadable, undecided
+from ._denied import RedactedError, ToolDenied
 from ._hook import Permit
-from ._plain import form_of
+from ._outcome import Outcome, Shown
+from ._pydantic import json_of
 from ._run import Run, _current  # pyright: ignore[reportPrivateUsage]
 
 __all__ = ["govern"]
@@ -69,8 +69,8 @@ class _Plugin(BasePlugin):
             for agent in _path_below_root(tool_context):
                 run = run.delegate(agent)
             permit = await run.adecide(tool.name, tool_args)
-        except ToolDenied as denied:
-            return self._told(denied)
+        except Exception as error:
+            return self._told(undecided(tool.name, error))
         tool_args.clear()
         tool_args.update(permit.input)
         before = _current.get(), _calling.get()
@@ -96,13 +96,17 @@ class _Plugin(BasePlugin):
         if call is None:
             # It was denied, or another callback answered it.
             return None
+        outcome = Outcome[Any]()
         shown = _readable(result)
+        outcome.shown = Shown(shown, is_error=_is_error(shown))
         try:
-            passed = await call.run.areport(call.permit, shown, is_error=_is_error(shown))
+            passed = await outcome.apassed(call.run, call.permit)
         except ToolDenied as denied:
             return self._told(denied)
-        # Other callbacks are not called after one that returns something.
-        return None if passed == shown else passed
+        if passed == shown and (_has_media(result) or repr(result) == repr(shown)):
+            # Other callbacks are not called after one that returns something.
+            return None
+        return passed if isinstance(result, dict) else {"result": passed}
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
@@ -111,14 +115,19 @@ class _Plugin(BasePlugin):
         if call is None or not isinstance(error, Exception):  # pyright: ignore[reportUnnecessaryIsInstance]
             # A cancelled call has no outcome.
             return None
+        outcome = Outcome[Any]()
+        outcome.failure = error
         try:
-            passed = await call.run._areport_failure(call.permit, error)  # pyright: ignore[reportPrivateUsage]
+            await outcome.apassed(call.run, call.permit)
         except ToolDenied as denied:
             return self._told(denied)
-        if isinstance(passed, ToolDenied):
-            return self._told(passed)
-        # What is raised here would have the tool's exception as its context, so the model is told instead.
-        return {"error": str(passed)} if isinstance(passed, RedactedError) else None
+        except RedactedError as redacted:
+            # What is raised here would have the tool's exception as its context, so the model is told instead.
+            return {"error": str(redacted)}
+        except Exception:
+            # The tool's own, which ADK raises.
+            return None
+        return None
 
     def _ended(self, context: ToolContext) -> _Call | None:
         call = self._calls.pop(context, None)
@@ -146,24 +155,28 @@ def _path_below_root(context: ToolContext) -> list[str]:
     return names[::-1]
 
 
-def _is_error(shown: object) -> bool:
-    if not isinstance(shown, dict):
+def _is_error(result: object) -> bool:
+    if not isinstance(result, dict):
         return False
-    fields = cast("dict[str, object]", shown)
+    fields = cast("dict[str, object]", result)
     return "error" in fields or fields.get("isError") is True
 
 
-_any: TypeAdapter[Any] = TypeAdapter(Any, config=ConfigDict(ser_json_bytes="base64"))
-
-
 def _readable(result: Any) -> Any:
-    """Returns a result in a form that can be reported. What has no form of its own, such as an image, is its JSON."""
+    """Returns what of a result is reported. Clients of models write what is no JSON each in a way of their own."""
     try:
-        form_of(result)
-    except NoForm:
-        try:
-            return _any.dump_python(result, mode="json")
-        except PydanticSerializationError:
-            # The report withholds it.
-            return result
-    return result
+        return json_of(result)
+    except Exception:
+        return Unreadable()
+
+
+def _has_media(result: Any, depth: int = 2) -> bool:
+    """Whether ADK takes a part out of the result, such as an image, and sends it in a form of its own."""
+    if type(result).__module__.startswith("google.genai."):
+        return True
+    items: object = cast("dict[object, object]", result).values() if isinstance(result, dict) else result
+    return (
+        depth > 0
+        and isinstance(items, (list, tuple, ValuesView))
+        and any(_has_media(one, depth - 1) for one in cast("Iterable[object]", items))
+    )

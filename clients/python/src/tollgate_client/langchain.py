@@ -15,8 +15,9 @@ from langchain.tools.tool_node import ToolCallRequest
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command, Send
 
-from ._adapter import Governing, OnDenied, Shown
+from ._adapter import Governing, OnDenied
 from ._denied import ToolDenied
+from ._outcome import Shown
 from ._run import Run
 
 if TYPE_CHECKING:

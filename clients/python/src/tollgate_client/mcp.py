@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast, get_type_hints
 
 from mcp.types import CallToolResult
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter
 
-from ._adapter import Governing, OnDenied, Shown
+from ._adapter import Governing, OnDenied, readable
 from ._denied import RedactedError, ToolDenied
-from ._guard import F
-from ._run import Run
-from ._run import guard as guard_function
+from ._guard import F, Guarding
+from ._guard import guarded as guarded_form
+from ._outcome import Shown
+from ._pydantic import json_of
+from ._run import Run, _named, _seconds, acting_run  # pyright: ignore[reportPrivateUsage]
 
 try:
     from mcp.server.mcpserver.exceptions import ToolError
@@ -45,16 +47,12 @@ def govern(client: C, run: Run | None = None, *, on_denied: OnDenied = "tell") -
         raise ValueError("the client is governed already")
 
     async def asked(name: str, arguments: dict[str, Any] | None = None, *args: Any, **kwargs: Any) -> Any:
-        results: list[BaseModel] = []
-
-        async def call(given: dict[str, Any]) -> Any:
+        async def call(given: dict[str, Any]) -> BaseModel:
             result: BaseModel = await call_tool(name, None if arguments is None else given, *args, **kwargs)
-            results.append(result)
-            return _json_of(result)
+            return result
 
         try:
-            shown = await governing.acall(name, arguments or {}, call, _shown)
-            return _result_of(name, shown, results[0])
+            return await governing.acall(name, arguments or {}, call, _shown)
         except ToolDenied as denied:
             text = governing.told(denied)
         return CallToolResult.model_validate({"content": [{"type": "text", "text": text}], "isError": True})
@@ -64,23 +62,13 @@ def govern(client: C, run: Run | None = None, *, on_denied: OnDenied = "tell") -
     return client
 
 
-def _json_of(result: BaseModel) -> Any:
-    return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+def _shown(result: BaseModel) -> Shown[BaseModel]:
+    shown = result.model_dump(mode="json", by_alias=True, exclude_none=True)
 
+    def restored(passed: Any) -> BaseModel:
+        return result if passed == shown else type(result).model_validate(passed)
 
-def _shown(result: Any) -> Shown[Any]:
-    return Shown(result, lambda passed: passed, is_error=result.get("isError") is True)
-
-
-def _result_of(name: str, shown: Any, result: BaseModel) -> BaseModel:
-    """Returns the result, with what redaction changed in its JSON."""
-    if shown == _json_of(result):
-        return result
-    try:
-        return type(result).model_validate(shown)
-    except ValidationError:
-        words = "redaction_unsupported: redaction changes a part of the result that cannot be put together again"
-    raise ToolDenied(name, kind="terminal", code="redaction_unsupported", reason=words, called=True)
+    return Shown(shown, restored, is_error=shown.get("isError") is True)
 
 
 def guard(tool: str, *, exclude: Sequence[str] = (), wait: float | None = None) -> Callable[[F], F]:
@@ -90,7 +78,9 @@ def guard(tool: str, *, exclude: Sequence[str] = (), wait: float | None = None) 
     """
 
     def decorated(function: F) -> F:
-        guarded: Any = guard_function(tool, exclude=exclude, wait=wait)(function)
+        show = functools.partial(_shown_of, function)
+        how = Guarding(_named(tool, "tool"), lambda: acting_run(tool), tuple(exclude), _seconds(wait), None, show)
+        guarded: Any = guarded_form(how, function)
 
         @functools.wraps(guarded)
         async def called_async(*args: Any, **kwargs: Any) -> Any:
@@ -111,6 +101,35 @@ def guard(tool: str, *, exclude: Sequence[str] = (), wait: float | None = None) 
         return cast("F", called_async if inspect.iscoroutinefunction(guarded) else called)
 
     return decorated
+
+
+def _shown_of(function: Callable[..., Any], output: Any) -> Shown[Any]:
+    shown = _shown_output(output)
+
+    def restored(passed: Any) -> Any:
+        made = shown.restored(passed)
+        if passed != shown.value:
+            # For structured content the SDK makes an object of the declared class of it, and JSON of that object.
+            declared = get_type_hints(function, include_extras=True).get("return", Any)
+            if json_of(TypeAdapter(declared).validate_python(made)) != json_of(made):
+                raise ValueError("the declared class of the output undoes the redaction")
+        return made
+
+    return Shown(shown.value, restored)
+
+
+def _shown_output(output: Any) -> Shown[Any]:
+    """Shows what the SDK sends of an output: its JSON, one by one for the items of a list."""
+    if isinstance(output, (list, tuple)):
+        parts = [_shown_output(one) for one in cast("Sequence[Any]", output)]
+        return Shown(
+            [part.value for part in parts],
+            lambda passed: [part.restored(one) for part, one in zip(parts, passed, strict=True)],
+        )
+    if isinstance(output, BaseModel) and type(output).__module__.startswith("mcp"):
+        return _shown(output)
+    shown = readable(output, json_of)
+    return Shown(shown, lambda passed: output if passed == shown else passed)
 
 
 def _told(error: ToolDenied | RedactedError) -> Exception:

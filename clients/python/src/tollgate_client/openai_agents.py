@@ -12,14 +12,24 @@ from collections.abc import Iterable
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from agents import AgentBase, FunctionTool, RunContextWrapper, RunHooks, Tool
+from agents import (
+    AgentBase,
+    FunctionTool,
+    RunContextWrapper,
+    RunHooks,
+    Tool,
+    ToolOutputFileContent,
+    ToolOutputImage,
+    ToolOutputText,
+)
 from agents.mcp import MCPServer
 from agents.tool_context import ToolContext
 from mcp.types import CallToolResult
 
-from ._adapter import Governing, OnDenied, Shown
-from ._denied import NoForm, ToolDenied
-from ._plain import form_of
+from ._adapter import Governing, OnDenied, readable
+from ._denied import ToolDenied
+from ._outcome import Shown
+from ._pydantic import json_of
 from ._run import Run, acting_run
 
 # The attribute of the context of a call that names its run, where an agent has taken over.
@@ -46,20 +56,21 @@ def _governed(how: Governing, tool: Tool) -> FunctionTool:
 
     async def invoke(ctx: ToolContext[Any], input: str) -> Any:
         async def make(given: dict[str, Any]) -> Any:
-            decided = input if given == sent else json.dumps(given)
-            if decided is not input:
-                # A tool may read its arguments there too.
-                ctx.tool_arguments = decided
-                called = getattr(ctx, "tool_call", None)
-                if called is not None:
-                    ctx.tool_call = called.model_copy(update={"arguments": decided})
+            # Not the text of the model, in which a name may stand twice.
+            decided = json.dumps(given)
+            # A tool may read its arguments there too.
+            ctx.tool_arguments = decided
+            called = getattr(ctx, "tool_call", None)
+            if called is not None:
+                ctx.tool_call = called.model_copy(update={"arguments": decided})
             return await original(ctx, decided)
 
         try:
             sent = _arguments(tool.name, input)
             acts: Run = getattr(ctx, _hop, None) or how.run_for(tool.name)
             inside = None if as_agent is None else acts.delegate(as_agent.name)
-            return await how.acall(tool.name, sent, make, _shown, acts, inside)
+            show = _shown_json if _reads_json(ctx) else _shown
+            return await how.acall(tool.name, sent, make, show, acts, inside)
         except ToolDenied as denied:
             return how.told(denied)
 
@@ -71,7 +82,8 @@ def _governed(how: Governing, tool: Tool) -> FunctionTool:
 def _arguments(tool: str, text: str) -> dict[str, Any]:
     try:
         given: object = json.loads(text) if text else {}
-    except ValueError:
+    except Exception:
+        # Also a text that is nested too deep.
         given = None
     if isinstance(given, dict):
         return cast("dict[str, Any]", given)
@@ -80,12 +92,29 @@ def _arguments(tool: str, text: str) -> dict[str, Any]:
 
 
 def _shown(output: Any) -> Shown[Any]:
-    try:
-        form_of(output)
-    except NoForm:
-        # The SDK would show the model this text.
-        output = str(output)
-    return Shown(output, lambda passed: passed)
+    """Shows what the SDK makes of an output for the model: a text, or parts with a type."""
+    parts = cast("list[Any]", output if isinstance(output, (list, tuple)) else [output])
+    if not any(isinstance(part, _parts) for part in parts):
+        return Shown(readable(output, str))
+    shown = [_part(part) for part in parts]
+    return Shown(shown if parts is output else shown[0])
+
+
+_parts = (ToolOutputText, ToolOutputImage, ToolOutputFileContent)
+
+
+def _part(part: Any) -> Any:
+    return part.model_dump(mode="json", exclude_none=True) if isinstance(part, _parts) else readable(part, str)
+
+
+def _shown_json(output: Any) -> Shown[Any]:
+    return Shown(readable(output, json_of))
+
+
+def _reads_json(ctx: ToolContext[Any]) -> bool:
+    """Whether a program at the provider made the call. It reads JSON."""
+    caller = getattr(getattr(ctx, "tool_call", None), "caller", None)
+    return getattr(caller, "type", None) == "program"
 
 
 def govern_server(server: MCPServer, run: Run | None = None, *, on_denied: OnDenied = "tell") -> MCPServer:
@@ -101,7 +130,7 @@ def govern_server(server: MCPServer, run: Run | None = None, *, on_denied: OnDen
             return await original(tool_name, given, *args, **named)
 
         try:
-            return await how.acall(f"{server.name}.{tool_name}", arguments or {}, make, _shown)
+            return await how.acall(f"{server.name}.{tool_name}", arguments or {}, make, Shown)
         except ToolDenied as denied:
             text = {"type": "text", "text": how.told(denied)}
             return CallToolResult.model_validate({"content": [text], "isError": True})

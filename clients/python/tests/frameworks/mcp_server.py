@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 from mcp import types
+from pydantic import BaseModel, Field, computed_field
 
 try:
     from mcp.server.mcpserver import Context, MCPServer
@@ -108,6 +109,42 @@ async def own_send(to: str, ctx: Context) -> str:
 def own_check(box: str) -> str:
     note(box)
     raise ToolError(f"no {box} of ann@corp.io")
+
+
+class Letter(BaseModel):
+    owner: str = "ann"
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def address(self) -> str:
+        return f"{self.owner}@corp.io"
+
+
+@server.tool()
+@guard("mail.read")
+def own_read(box: str) -> Letter:
+    note(box)
+    return Letter()
+
+
+class Sender(BaseModel):
+    sender: str = Field(alias="from")
+
+
+@server.tool()
+@guard("mail.read")
+def own_sender(box: str) -> list[Sender]:
+    note(box)
+    return [Sender.model_validate({"from": "ann@corp.io"})]
+
+
+@server.tool(structured_output=False)
+@guard("mail.read")
+def own_list(box: str) -> list[Any]:
+    note(box)
+    text = types.TextContent.model_validate({"type": "text", "text": "by ann@corp.io"})
+    png = base64.b64encode(b"\x89PNG\r\n\x1a\n\x00\xff").decode()
+    return [Letter(), text, types.ImageContent.model_validate({"type": "image", "data": png, "mimeType": "image/png"})]
 
 
 with connect() as gate, gate.run(agent="desk", tier="api"):

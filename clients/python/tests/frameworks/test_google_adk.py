@@ -19,6 +19,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from pydantic import BaseModel, computed_field, field_serializer
 
 from tollgate_client import Gate, Run, ToolDenied, current_run, guard
 from tollgate_client.google_adk import govern
@@ -133,6 +134,43 @@ def test_redact_out(model: Model, desk: Desk, run: Run) -> None:
     assert desk.done == ["in"]
     assert [json.loads(text) for text in model.read()] == [{"from": "[redacted:email#1]", "text": "hello"}]
     assert "bob@corp.io" not in json.dumps(model.received())
+
+
+class Letter(BaseModel):
+    owner: str = "bob"
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def address(self) -> str:
+        return f"{self.owner}@corp.io"
+
+
+class Coded(BaseModel):
+    owner: str = "bob"
+
+    @field_serializer("owner")
+    def written(self, owner: str) -> str:
+        return f"{owner}@corp.io"
+
+
+@pytest.mark.parametrize(
+    ("made", "read"),
+    [
+        (Letter, {"result": {"owner": "bob", "address": "[redacted:email#1]"}}),
+        (lambda: {"letters": [Letter()]}, {"letters": [{"owner": "bob", "address": "[redacted:email#1]"}]}),
+        (Coded, {"result": {"owner": "[redacted:email#1]"}}),
+    ],
+)
+def test_what_is_reported_is_what_the_model_reads(
+    made: Callable[[], Any], read: dict[str, Any], model: Model, run: Run
+) -> None:
+    def mail_take(box: str) -> Any:
+        return made()
+
+    model.answers(calls("mail_take", box="in"))
+    asyncio.run(worked(agent_of(mail_take), govern(run)))
+    assert [json.loads(text) for text in model.read()] == [read]
+    assert "corp.io" not in json.dumps(model.received())
 
 
 def test_redact_out_of_exceptions(model: Model, desk: Desk, run: Run) -> None:
@@ -342,8 +380,8 @@ def test_an_error_of_the_plugin_lets_no_call_through(
 
     monkeypatch.setattr(run, "adecide", broken)
     model.answers(calls("github_create_issue", title="It broke"))
-    with pytest.raises(RuntimeError, match="broken"):
-        asyncio.run(worked(agent_of(*desk.tools), govern(run)))
+    asyncio.run(worked(agent_of(*desk.tools), govern(run)))
+    assert "was not made: internal_error: " in model.read()[0]
     assert desk.done == []
 
 

@@ -271,6 +271,22 @@ def test_tools_of_a_server_are_guarded_functions(desk: Desk) -> None:
     assert text_of(checked).endswith("no in of [redacted:email#2]")
 
 
+def test_what_a_guarded_tool_reports_is_what_the_client_reads(desk: Desk) -> None:
+    async def both(session: ClientSession) -> list[dict[str, Any]]:
+        return [shown(await session.call_tool(name, {"box": "in"})) for name in ("own_read", "own_sender", "own_list")]
+
+    letter, sender, listed = desk.with_session(both)
+    assert "corp.io" not in json.dumps([letter, sender, listed])
+    # A computed field would be computed again.
+    assert letter["isError"] is True
+    assert 'The call of "mail.read" was made, and its output was withheld: redaction_unsupported: ' in text_of(letter)
+    assert json.loads(text_of(sender)) == {"from": "[redacted:email#1]"}
+    assert sender["structuredContent"] == {"result": [{"from": "[redacted:email#1]"}]}
+    first, text, image = listed["content"]
+    assert json.loads(first["text"]) == {"owner": "ann", "address": "[redacted:email#1]"}
+    assert (text["text"], image["type"]) == ("by [redacted:email#1]", "image")
+
+
 def test_example(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: Callable[[str], list[str]]
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from agents import (
     Tool,
     ToolGuardrailFunctionOutput,
     ToolInputGuardrailData,
+    ToolOutputText,
     Trace,
     TracingProcessor,
     UserError,
@@ -32,6 +35,7 @@ from agents import (
 from agents.mcp import MCPServerStdio
 from agents.tool_context import ToolContext
 from openai import AsyncOpenAI
+from pydantic import BaseModel, computed_field
 
 from tollgate_client import Gate, Run, ToolDenied, connect
 from tollgate_client.openai_agents import Handoffs, govern, govern_server
@@ -190,6 +194,46 @@ def test_an_output_that_has_no_form_is_the_text_that_the_model_would_read(model:
     model.answers(calls("mail_read"))
     ask(agent_of(model, govern([mail_read])))
     assert model.read() == ["from [redacted:email#1]"]
+
+
+@dataclass
+class Letter:
+    owner: str
+
+    def __str__(self) -> str:
+        return f"by {self.owner}@corp.io"
+
+
+class Card(BaseModel):
+    owner: str
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def address(self) -> str:
+        return f"{self.owner}@corp.io"
+
+
+@pytest.mark.parametrize(
+    ("output", "read"),
+    [
+        (Letter("eve"), "by [redacted:email#1]"),
+        (Card(owner="eve"), "owner='eve' address='[redacted:email#1]'"),
+        ([Decimal(1), "eve@corp.io"], "[Decimal('1'), '[redacted:email#1]']"),
+        ({"by": "eve@corp.io"}, "{'by': '[redacted:email#1]'}"),
+        (ToolOutputText(text="by eve@corp.io"), "by [redacted:email#1]"),
+        ([ToolOutputText(text="by eve@corp.io")], "by [redacted:email#1]"),
+        ({"type": "text", "text": "by eve@corp.io"}, "by [redacted:email#1]"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_reported_is_what_the_model_reads(model: Model, run: Run, output: Any, read: str) -> None:
+    @function_tool
+    def mail_read() -> Any:
+        return output
+
+    model.answers(calls("mail_read"))
+    ask(agent_of(model, govern([mail_read])))
+    assert model.read() == [read]
 
 
 @pytest.mark.parametrize("is_approved", [True, False])
@@ -374,6 +418,36 @@ def test_arguments_that_are_no_object_are_denied(done: Done, run: Run) -> None:
     for text in ("[1]", '{"a": 1', '{"a": NaN}', "1"):
         ctx = ToolContext(None, tool_name="own", tool_call_id="1", tool_arguments=text)
         assert "call_malformed" in wait_for(tool.on_invoke_tool(ctx, text))  # type: ignore[arg-type]
+    deep = '{"a":' * 100_000 + "1" + "}" * 100_000
+    ctx = ToolContext(None, tool_name="own", tool_call_id="1", tool_arguments=deep)
+    assert "call_malformed" in wait_for(tool.on_invoke_tool(ctx, deep))  # type: ignore[arg-type]
+    assert done == []
+
+
+def test_the_tool_gets_the_text_of_what_was_decided(done: Done, run: Run) -> None:
+    async def invoke(ctx: ToolContext[Any], text: str) -> str:
+        done.append((text, ctx.tool_arguments))
+        return text
+
+    (tool,) = govern([FunctionTool("titled", "Takes any text.", {}, invoke, strict_json_schema=False)])
+    assert isinstance(tool, FunctionTool)
+    text = '{"title": "bad", "title": "good"}'
+    ctx = ToolContext(None, tool_name="titled", tool_call_id="1", tool_arguments=text)
+    wait_for(tool.on_invoke_tool(ctx, text))  # type: ignore[arg-type]
+    assert done == [('{"title": "good"}', '{"title": "good"}')]
+
+
+def test_an_error_of_the_client_is_a_denial(
+    model: Model, tools: list[Tool], done: Done, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise RecursionError("secret")
+
+    monkeypatch.setattr(run, "adecide", broken)
+    model.answers(calls("github_create_issue", title="1"))
+    ask(agent_of(model, govern(tools)))
+    assert "was not made: internal_error: " in model.read()[0]
+    assert "secret" not in model.read()[0]
     assert done == []
 
 

@@ -6,13 +6,14 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, HttpUrl, computed_field
 from pydantic_ai import (
     Agent,
     ApprovalRequired,
@@ -162,6 +163,107 @@ def test_redact_out_of_exceptions(raised: type[Exception], model: Model, desk: D
         assert "no answer from [redacted:email#1]" in model.read()[0]
         assert "bob@corp.io" not in json.dumps(model.received())
     assert desk.done == ["in"]
+
+
+class Numbered(BaseModel):
+    number: int
+
+
+@pytest.mark.parametrize("is_wrapped", [False, True])
+def test_redact_out_of_the_input_of_a_validation(is_wrapped: bool, model: Model, desk: Desk, run: Run) -> None:
+    inner: FunctionToolset[Any] = FunctionToolset()
+
+    def mail_parse(box: str) -> int:
+        desk.done.append(box)
+        # The text of the error shows the ends of a long input only.
+        text = "word " * 60 + "bob@corp.io" + " word" * 60
+        if is_wrapped:
+            raise ModelRetry(f"not a number: {text}")
+        return Numbered.model_validate({"number": text}).number
+
+    model.answers(calls("mail_parse", box="in"), "Too bad.")
+    inner.add_function(mail_parse, takes_ctx=False)
+    assert agent_of(model, inner, governed=govern(run)).run_sync("Parse it.").output == "Too bad."
+    assert desk.done == ["in"]
+    assert "[redacted:email#1]" in model.read()[0]
+    assert "bob@corp.io" not in json.dumps(model.received())
+
+
+class Letter(BaseModel):
+    owner: str = Field(default="bob", serialization_alias="ownerName")
+    sent: datetime = datetime(2026, 1, 2, tzinfo=timezone.utc)
+    secret: str = Field(default="ann@corp.io", exclude=True)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def address(self) -> str:
+        return f"{self.owner}@corp.io"
+
+
+@dataclass
+class Drawer:
+    letters: list[Letter]
+
+    def __str__(self) -> str:
+        return "a drawer"
+
+
+@pytest.mark.parametrize(
+    "made", [Letter, lambda: [Letter()], lambda: {"letters": [Letter()]}, lambda: Drawer([Letter()])]
+)
+def test_what_is_reported_is_what_the_model_reads(
+    made: Callable[[], Any], model: Model, desk: Desk, run: Run, world: World
+) -> None:
+    def mail_take(box: str) -> Any:
+        return made()
+
+    model.answers(calls("mail_take", box="in"))
+    desk.tools.add_function(mail_take)
+    agent_of(model, desk.tools, governed=govern(run)).run_sync("Take it.")
+    read = {"address": "[redacted:email#1]", "ownerName": "bob", "sent": "2026-01-02T00:00:00Z"}
+    assert json.dumps(read, separators=(",", ":")) in model.read()[0]
+    assert "corp.io" not in json.dumps(model.received())
+
+
+def test_a_file_of_text_is_redacted(model: Model, desk: Desk, run: Run) -> None:
+    def mail_export(box: str) -> list[Any]:
+        return [BinaryContent(b"from bob@corp.io", media_type="text/plain"), {"to": "ann@corp.io"}]
+
+    model.answers(calls("mail_export", box="in"))
+    desk.tools.add_function(mail_export)
+    agent_of(model, desk.tools, governed=govern(run)).run_sync("Export it.")
+    assert "from [redacted:email#1]" in json.dumps(model.received())
+    assert "corp.io" not in json.dumps(model.received())
+
+
+def test_addresses_and_durations_reach_the_tool_as_they_were_decided(
+    model: Model, desk: Desk, run: Run, world: World
+) -> None:
+    def github_watch(url: HttpUrl, every: timedelta) -> str:
+        desk.done.append((url, every))
+        return "watched"
+
+    model.answers(calls("github_watch", url="https://corp.io/a?b=c", every="PT90M"))
+    desk.tools.add_function(github_watch)
+    agent_of(model, desk.tools, governed=govern(run)).run_sync("Watch it.")
+    assert desk.done == [(HttpUrl("https://corp.io/a?b=c"), timedelta(minutes=90))]
+    shown = world.entries(run.session, 1)[0]["input"]
+    assert shown == {"url": "https://corp.io/a?b=c", "every": "P0DT5400S"}
+
+
+def test_an_error_of_the_client_is_a_denial(
+    model: Model, desk: Desk, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise RecursionError("secret")
+
+    monkeypatch.setattr(run, "adecide", broken)
+    model.answers(calls("github_create_issue", title="It broke"), "Too bad.")
+    assert agent_of(model, desk.tools, governed=govern(run)).run_sync("File it.").output == "Too bad."
+    assert desk.done == []
+    read = told(model.read()[0])
+    assert read.startswith('The call of "github_create_issue" was not made: internal_error: ')
+    assert "secret" not in read
 
 
 def test_redact_out_next_to_the_result(model: Model, desk: Desk, run: Run) -> None:
