@@ -489,11 +489,11 @@ def test_arguments_have_the_names_by_which_the_callable_that_is_called_takes_the
     def read(title: str, note: str = "") -> str:
         return f"{title}, {note}"
 
-    def lying(title: str) -> str:
+    def renamed(title: str) -> str:
         return title
 
-    lying.__signature__ = inspect.signature(lambda note: note)  # type: ignore[attr-defined]  # pyright: ignore
-    for function, args in ((swapped(read), ("x", "bad")), (injecting(read), ("bad",)), (lying, ("bad",))):
+    renamed.__signature__ = inspect.signature(lambda note: note)  # type: ignore[attr-defined]  # pyright: ignore
+    for function, args in ((swapped(read), ("x", "bad")), (injecting(read), ("bad",)), (renamed, ("bad",))):
         assert denied(lambda function=function, args=args: run.guard("titled")(function)(*args)).code == "policy_denied"  # type: ignore[misc]
     assert run.guard("plain")(swapped(read))("the note", title="the title") == "the title, the note"
     assert world.entries(run.session, 4)[3]["input"] == {"note": "the note", "title": "the title"}
