@@ -97,8 +97,8 @@ def _denied_from(tool: str, fields: dict[str, object]) -> ToolDenied:
 
 class RedactedError(Exception):
     """
-    A tool raised an exception whose text policy redacts. This one has the redacted text, and nothing else of the
-    original: no cause, no context, no notes. `name`: the name of the original's class.
+    A tool raised an exception whose text policy redacts, or that could not be shown whole. This one has the redacted
+    text, and nothing else of the original: no cause, no context, no notes. `name`: the name of the original's class.
     """
 
     def __init__(self, message: str, name: str = "Exception") -> None:

@@ -16,6 +16,7 @@ from claude_agent_sdk.types import HookContext, HookEvent, HookInput, HookJSONOu
 from ._adapter import OnDenied, check_on_denied
 from ._denied import ToolDenied
 from ._hook import Permit
+from ._outcome import unexpected
 from ._run import Run, current_run
 
 _HookFields = Mapping[str, Any]
@@ -67,7 +68,7 @@ class _Calls:
             return self._denial(denied)
         except Exception as error:
             # Claude Code runs a call whose hook fails, if the hook does not say otherwise.
-            return self._denial(_failed(tool, error))
+            return self._denial(unexpected(tool, error))
         if permit.input == fields["tool_input"]:
             return {}
         # Without a permissionDecision, so that the permissions of the agent's own user hold too.
@@ -87,7 +88,7 @@ class _Calls:
         except ToolDenied as denied:
             return _updated(_withheld(output, str(denied)))
         except Exception as error:
-            return _updated(_withheld(output, str(_failed(str(fields.get("tool_name")), error, called=True))))
+            return _updated(_withheld(output, str(unexpected(str(fields.get("tool_name")), error, called=True))))
 
     async def failed(self, fields: _HookFields) -> dict[str, Any]:
         """Reports a call that failed. Claude Code takes no other error for its model, so the answer changes nothing."""
@@ -114,11 +115,6 @@ class _Calls:
         deny = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": text}
         ending = {"continue_": False, "stopReason": text} if self._ends_turn else {}
         return {"hookSpecificOutput": deny, **ending}
-
-
-def _failed(tool: str, error: Exception, *, called: bool = False) -> ToolDenied:
-    words = f"internal_error: the hook failed: {type(error).__name__}"
-    return ToolDenied(tool, kind="unavailable", code="internal_error", reason=words, called=called)
 
 
 def _call_in(fields: _HookFields) -> tuple[str, str]:

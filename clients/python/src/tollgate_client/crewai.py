@@ -22,6 +22,7 @@ from crewai.hooks import (
 from ._adapter import OnDenied, check_on_denied
 from ._denied import ToolDenied
 from ._hook import Permit
+from ._outcome import unexpected
 from ._run import Run, current_run
 
 
@@ -150,7 +151,7 @@ class _Hooks:
             call.outcome = denied
             return False
         except Exception as error:
-            call.outcome = _failed(tool, error)
+            call.outcome = unexpected(tool, error)
             return False
         call.outcome = permit
         _innermost.set(call)
@@ -167,7 +168,7 @@ class _Hooks:
                 raise HookAborted(str(denied)) from denied
             text = str(denied)
         except Exception as error:
-            text = str(_failed(str(context.tool_name), error, called=True))
+            text = str(unexpected(str(context.tool_name), error, called=True))
         _replace_answer(context, text)
         return text
 
@@ -215,11 +216,6 @@ def _tool_in(context: ToolCallHookContext) -> str:
 def _role_in(context: ToolCallHookContext) -> str | None:
     role: object = getattr(context.agent, "role", None)
     return role.strip() if isinstance(role, str) else None
-
-
-def _failed(tool: str, error: Exception, *, called: bool = False) -> ToolDenied:
-    words = f"internal_error: the hook failed: {type(error).__name__}"
-    return ToolDenied(tool, kind="unavailable", code="internal_error", reason=words, called=called)
 
 
 def _replace_answer(context: ToolCallHookContext, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, TypeVar, cast, get_type_hints
+from typing import Any, Protocol, TypeVar, cast
 
 from mcp.types import CallToolResult
 from pydantic import BaseModel, TypeAdapter
@@ -110,7 +110,9 @@ def _shown_of(function: Callable[..., Any], output: Any) -> Shown[Any]:
         made = shown.restored(passed)
         if passed != shown.value:
             # For structured content the SDK makes an object of the declared class of it, and JSON of that object.
-            declared = get_type_hints(function, include_extras=True).get("return", Any)
+            declared = inspect.signature(function, eval_str=True).return_annotation
+            if declared is inspect.Signature.empty:
+                declared = Any
             if json_of(TypeAdapter(declared).validate_python(made)) != json_of(made):
                 raise ValueError("the declared class of the output undoes the redaction")
         return made

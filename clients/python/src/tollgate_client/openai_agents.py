@@ -26,7 +26,7 @@ from agents.mcp import MCPServer
 from agents.tool_context import ToolContext
 from mcp.types import CallToolResult
 
-from ._adapter import Governing, OnDenied, readable
+from ._adapter import Governing, OnDenied, readable, undecided
 from ._denied import ToolDenied
 from ._outcome import Shown
 from ._pydantic import json_of
@@ -54,6 +54,13 @@ def _governed(how: Governing, tool: Tool) -> FunctionTool:
     original = tool.on_invoke_tool
     as_agent = getattr(tool, "_agent_instance", None)
 
+    def begun(ctx: ToolContext[Any], input: str) -> tuple[dict[str, Any], Run, Run | None]:
+        try:
+            acts: Run = getattr(ctx, _hop, None) or how.run_for(tool.name)
+            return _arguments(tool.name, input), acts, None if as_agent is None else acts.delegate(as_agent.name)
+        except Exception as error:
+            raise undecided(tool.name, error) from None
+
     async def invoke(ctx: ToolContext[Any], input: str) -> Any:
         async def make(given: dict[str, Any]) -> Any:
             # Not the text of the model, in which a name may stand twice.
@@ -66,9 +73,7 @@ def _governed(how: Governing, tool: Tool) -> FunctionTool:
             return await original(ctx, decided)
 
         try:
-            sent = _arguments(tool.name, input)
-            acts: Run = getattr(ctx, _hop, None) or how.run_for(tool.name)
-            inside = None if as_agent is None else acts.delegate(as_agent.name)
+            sent, acts, inside = begun(ctx, input)
             show = _shown_json if _reads_json(ctx) else _shown
             return await how.acall(tool.name, sent, make, show, acts, inside)
         except ToolDenied as denied:
