@@ -8,10 +8,11 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from tollgate_client import Gate, ToolDenied, connect
+from tollgate_client import Gate, ToolDenied, connect, guard
 
 from .stand_in import Handle, StandIn, allow, answering, http, passing, stand_in
 
@@ -107,7 +108,7 @@ def test_an_answer_in_another_form_is_denied(what: str, way: str) -> None:
     assert called == []
     assert error is not None
     assert error.called is False
-    wanted = {"401": "key_revoked", "503": "outage", "both": "a", "a deny of strange types": "a"}
+    wanted = {"401": "key_revoked", "503": "outage", "a deny of strange types": "a"}
     if what.startswith("an input ") and what != "an input that is no object":
         assert (error.kind, error.code) == ("terminal", "redaction_unsupported")
     elif what in wanted:
@@ -330,7 +331,19 @@ wrong: list[tuple[dict[str, object], str]] = [
     ({"sidecar": "http://127.0.0.1.example:9090"}, "plain text"),
     ({"sidecar": "unix:run/tollgate.sock"}, "must begin with /"),
     ({"sidecar": f"unix:/{'x' * 110}"}, "at most 103 bytes"),
-    ({"timeout": 0}, "timeout"),
+    ({"timeout": 0}, "timeout must be a number of seconds from 0.001 to 86400, is 0"),
+    ({"timeout": float("inf")}, "timeout must be a number of seconds .*, is inf"),
+    ({"timeout": float("nan")}, "timeout must be a number of seconds .*, is nan"),
+    ({"timeout": 1e10}, "timeout must be a number of seconds .*, is 10000000000.0"),
+    ({"timeout": 10**400}, "timeout must be a number of seconds"),
+    ({"timeout": "10"}, "timeout must be a number of seconds .*, is '10'"),
+    ({"timeout": True}, "timeout must be a number of seconds .*, is True"),
+    ({"timeout": None}, "timeout must be a number of seconds .*, is None"),
+    ({"key": key.encode()}, "the key must be a str, is of type bytes"),
+    ({"key": 5}, "the key must be a str, is of type int"),
+    ({"sidecar": 9090}, "the sidecar must be a str such as http://host:port or unix:/path, is of type int"),
+    ({"sidecar": Path("/run/sock")}, "the sidecar must be a str such as .*, is of type PosixPath"),
+    ({"plaintext": "false"}, "plaintext must be True or False, is 'false'"),
 ]
 
 
@@ -340,6 +353,78 @@ def test_a_wrong_option_is_refused_and_the_key_is_not_shown(options: dict[str, o
     with pytest.raises(ValueError, match=words) as caught:
         make(**{"key": key, **options})
     assert key not in str(caught.value)
+
+
+wrong_of_runs: list[tuple[dict[str, object], str]] = [
+    ({"wait": "10"}, "wait must be a number of seconds from 0 to 86400, is '10'"),
+    ({"wait": float("inf")}, "wait must be a number of seconds .*, is inf"),
+    ({"wait": float("nan")}, "wait must be a number of seconds .*, is nan"),
+    ({"wait": -1}, "wait must be a number of seconds .*, is -1"),
+    ({"wait": 1e10}, "wait must be a number of seconds"),
+    ({"wait": True}, "wait must be a number of seconds"),
+    ({"agent": b"a"}, "agent must be a text"),
+    ({"agent": 5}, "agent must be a text"),
+    ({"tier": 5}, "tier must be one of"),
+    ({"tier": ["api"]}, "tier must be one of"),
+    ({"session": 5}, "session must be a text"),
+    ({"user": 5}, "user must be a text"),
+    ({"client": 5}, "client must be a text"),
+    ({"client_version": 5}, "client_version must be a text"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), wrong_of_runs, ids=[repr(options) for options, _ in wrong_of_runs])
+def test_a_wrong_option_of_a_run_is_refused(options: dict[str, object], words: str) -> None:
+    with gate_at("http://127.0.0.1:1") as gate:
+        make: Callable[..., Any] = gate.run
+        with pytest.raises(ValueError, match=words):
+            make(**cast("Any", {"agent": "a", "tier": "api", **options}))
+
+
+wrong_of_guards: list[tuple[dict[str, object], str]] = [
+    ({"exclude": "title"}, r"exclude must be a list of names, is 'title': write \['title'\]"),
+    ({"exclude": b"title"}, "exclude must be a list of names"),
+    ({"exclude": [5]}, "exclude must be a list of names"),
+    ({"exclude": 5}, "exclude must be a list of names"),
+    ({"wait": "10"}, "wait must be a number of seconds"),
+    ({"wait": float("inf")}, "wait must be a number of seconds"),
+    ({"abort": 5}, "abort must be an Abort"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), wrong_of_guards, ids=[repr(options) for options, _ in wrong_of_guards])
+def test_a_wrong_option_of_a_guard_is_refused(options: dict[str, object], words: str) -> None:
+    def tool(title: str) -> str:
+        return title
+
+    with gate_at("http://127.0.0.1:1") as gate:
+        for make in (gate.run(agent="a", tier="api").guard, guard):
+            guarding: Callable[..., Any] = make
+            with pytest.raises(ValueError, match=words):
+                guarding("t", **options)(tool)
+
+
+wrong_of_calls: list[tuple[object, str]] = [
+    ({1: "x"}, "call_malformed: input has a key of type int; keys must be text"),
+    ({b"x": 1}, "call_malformed: input has a key of type bytes; keys must be text"),
+    (["x"], "call_malformed: input must be a mapping, is of type list"),
+    ("x", "call_malformed: input must be a mapping, is of type str"),
+    (None, "call_malformed: input must be a mapping, is of type NoneType"),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), wrong_of_calls)
+def test_a_wrong_input_is_denied_with_its_problem(given: object, words: str) -> None:
+    with gate_at("http://127.0.0.1:1") as gate:
+        run = gate.run(agent="a", tier="api")
+        decide: Callable[..., Any] = run.decide
+        with pytest.raises(ToolDenied) as caught:
+            decide("t", given)
+        assert caught.value.reason == words
+        adecide: Callable[..., Any] = run.adecide
+        with pytest.raises(ToolDenied) as caught:
+            asyncio.run(adecide("t", given))
+        assert caught.value.reason == words
 
 
 def test_the_environment_is_read_and_arguments_win(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,7 +166,7 @@ async def _reserve_in_loop(gate: Gate) -> Cost:
 
 
 def test_without_an_answer_a_cost_can_be_settled_again() -> None:
-    answers = [http(allowed), b"", http(allowed)]
+    answers = [http(allowed), b"", http({**allowed, "cents": 4})]
 
     def handle(connection: socket.socket, _: bytes) -> None:
         answer = answers.pop(0)
@@ -197,3 +197,36 @@ def test_a_denial_survives_a_pickle() -> None:
     error = CostDenied(kind="terminal", code="cap_budget", reason="cap_budget: x", stopped=True)
     again = pickle.loads(pickle.dumps(error))  # noqa: S301
     assert (again.kind, again.code, again.stopped, str(again)) == ("terminal", "cap_budget", True, str(error))
+
+
+@pytest.mark.parametrize("cents", [6, 5.00001, -1, 1e300, True, None, "5", [5]])
+def test_an_answer_with_more_than_was_asked_for_reserves_nothing(cents: object) -> None:
+    with (
+        stand_in(answering(http({**allowed, "cents": cents}))) as server,
+        connect(sidecar=server.address, key=key) as gate,
+    ):
+        error = denial(gate.run(agent="a", tier="api"), 5)
+    assert (error.kind, error.code) == ("unavailable", "answer_invalid")
+
+
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity", b"1" + b"0" * 400, b"1" + b"0" * 5_000])
+def test_an_answer_whose_cents_are_no_finite_number_reserves_nothing(number: bytes) -> None:
+    answer = http(b'{"decision": "allow", "reason": "allowed: x", "cents": ' + number + b"}")
+    with stand_in(answering(answer)) as server, connect(sidecar=server.address, key=key) as gate:
+        assert denial(gate.run(agent="a", tier="api"), 5).code == "answer_invalid"
+
+
+def test_an_answer_with_less_than_the_least_reserves_nothing() -> None:
+    with stand_in(answering(http({**allowed, "cents": 2}))) as server, connect(sidecar=server.address, key=key) as gate:
+        run = gate.run(agent="a", tier="api")
+        assert run.reserve_cost(5, least=2).cents == 2
+        with pytest.raises(CostDenied, match="answer_invalid"):
+            run.reserve_cost(5, least=3)
+        with pytest.raises(CostDenied, match="answer_invalid"):
+            run.reserve_cost(5)
+
+
+@pytest.mark.parametrize("more", [{"kind": "retry"}, {"stopped": "max_budget"}, {"action": "block"}, {"error": "x"}])
+def test_an_answer_that_allows_and_denies_a_cost_reserves_nothing(more: dict[str, object]) -> None:
+    with stand_in(answering(http({**allowed, **more}))) as server, connect(sidecar=server.address, key=key) as gate:
+        assert denial(gate.run(agent="a", tier="api"), 5).code == "answer_invalid"

@@ -25,6 +25,9 @@ class Address:
 
 def address_from(text: str, *, plaintext: bool) -> Address:
     """Reads `http://host:port`, `https://host:port` or `unix:/path`. Raises `ValueError`."""
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        kind = type(text).__name__
+        raise ValueError(f"the sidecar must be a str such as http://host:port or unix:/path, is of type {kind}")
     if text.startswith("unix:"):
         return Address("http://localhost", _socket_path(text.removeprefix("unix:")))
     wanted = f"the sidecar must be http://host:port or unix:/path, is {text!r}"
@@ -75,6 +78,8 @@ _key_form = re.compile(r"[!-~]{1,512}\Z")
 
 def key_from(text: str | None) -> str:
     """Returns the key. Raises `ValueError`, whose message does not contain it."""
+    if text is not None and not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"the key must be a str, is of type {type(text).__name__}")
     if not text:
         raise ValueError("a key is required: set TOLLGATE_KEY, or pass key=")
     if _key_form.match(text) is None:

@@ -8,12 +8,14 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Literal, cast
+from typing import Literal
 
+from ._answer import NotUnderstood, fields_of, number_in
+from ._connection import Answer, NoAnswer, Request
 from ._denied import Kind
 from ._plain import Json
 from ._trace import trace_headers
-from ._transport import Answer, Flow, NoAnswer, Request, drive, drive_async
+from ._transport import Flow, drive, drive_async
 
 _bytes_max = 64 * 1024
 
@@ -112,6 +114,8 @@ def cents_of(cents: float) -> float:
 
 
 _cents_max = 1_000_000_000
+# The sidecar counts whole millionths.
+_step = 1e-6
 
 
 def new_cost_id() -> str:
@@ -122,27 +126,29 @@ def ask_cost(
     action: Literal["reserve", "settle"],
     caller: Mapping[str, Json],
     cost_id: str,
-    amount: Mapping[str, Json],
+    amount: Mapping[str, float],
     timeout_s: float,
 ) -> Flow[float]:
     """Ends with the cents that were reserved or counted. Anything but an answer that says so is `CostDenied`."""
+    # What is settled is counted as it is. Of a reservation, less may be left than was asked for.
+    least = amount.get("least_cents", amount["cents"])
     body = json.dumps({**caller, "action": action, "cost_id": cost_id, **amount}, ensure_ascii=True).encode()
     try:
         answer = yield Request("POST", "/govern/cost", body, timeout_s, _bytes_max, trace_headers())
+        fields = fields_of(answer, "decision")
     except NoAnswer as error:
         reason = f"sidecar_unavailable: {error}"
         raise CostDenied(kind="unavailable", code="sidecar_unavailable", reason=reason) from None
-    fields = _fields_of(answer)
-    cents = fields.get("cents")
-    if answer.status == 200 and fields.get("decision") == "allow" and isinstance(cents, (int, float)):
+    except NotUnderstood as error:
+        raise _invalid(str(error)) from None
+    if answer.status == 200 and fields.get("decision") == "allow":
+        cents = number_in(fields, "cents")
+        if cents is None or not least - _step <= cents <= amount["cents"] + _step:
+            raise _invalid(f"it allows cents that are no number from {least:g} to {amount['cents']:g}")
         return cents
     words = fields.get("reason")
     if fields.get("decision") != "deny" or not isinstance(words, str):
-        raise CostDenied(
-            kind="unavailable",
-            code="answer_invalid",
-            reason=f"answer_invalid: the answer is not one of Tollgate: it has status {answer.status} and no decision",
-        )
+        raise _invalid(f"it has status {answer.status} and no decision")
     kind: Kind = "retry" if fields.get("kind") == "retry" else "terminal"
     raise CostDenied(
         kind="unavailable" if answer.status >= 500 else kind,
@@ -152,9 +158,6 @@ def ask_cost(
     )
 
 
-def _fields_of(answer: Answer) -> Mapping[str, Any]:
-    try:
-        fields: object = json.loads(answer.body)
-    except Exception:  # Also a text that is nested too deep, or numbers that are too long.
-        return {}
-    return cast("dict[str, Any]", fields) if isinstance(fields, dict) else {}
+def _invalid(words: str) -> CostDenied:
+    reason = f"answer_invalid: the answer is not one of Tollgate: {words}"
+    return CostDenied(kind="unavailable", code="answer_invalid", reason=reason)

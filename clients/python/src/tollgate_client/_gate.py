@@ -10,7 +10,7 @@ from typing import Any
 
 from ._address import address_from, key_from, standard_sidecar
 from ._hook import read_approval
-from ._run import Caller, Run, Tier, _named, _tier  # pyright: ignore[reportPrivateUsage]
+from ._run import Caller, Run, Tier, _named, _tier, seconds  # pyright: ignore[reportPrivateUsage]
 from ._transport import Transport, drive, drive_async
 
 version = "0.1.0"
@@ -43,7 +43,7 @@ class Gate:
             tier=_tier(tier),
             session=str(uuid.uuid4()) if session is None else _named(session, "session"),
             user=None if user is None else _named(user, "user"),
-            client={"name": _named(client, "client"), "version": client_version},
+            client={"name": _named(client, "client"), "version": _named(client_version, "client_version")},
         )
         return Run(self._transport, caller, wait)
 
@@ -63,8 +63,8 @@ class Gate:
         self._transport.close()
 
     async def aclose(self) -> None:
-        """Closes the connections, those of this event loop too."""
-        await self._transport.aclose()
+        """The same in an event loop."""
+        self.close()
 
     def __enter__(self) -> Gate:
         return self
@@ -93,8 +93,12 @@ def connect(
     Raises `ValueError` if one of them is wrong.
     """
     env = os.environ
+    if plaintext is not None and not isinstance(plaintext, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"plaintext must be True or False, is {plaintext!r}")
     allowed = env.get("TOLLGATE_ALLOW_PLAINTEXT") == "true" if plaintext is None else plaintext
     address = address_from(sidecar or env.get("TOLLGATE_SIDECAR") or standard_sidecar, plaintext=allowed)
-    if not timeout > 0:
-        raise ValueError(f"timeout must be a number of seconds above 0, is {timeout!r}")
-    return Gate(Transport(address, key_from(key if key is not None else env.get("TOLLGATE_KEY")), timeout))
+    return Gate(
+        Transport(
+            address, key_from(key if key is not None else env.get("TOLLGATE_KEY")), seconds(timeout, "timeout", 0.001)
+        )
+    )

@@ -13,8 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from ._denied import NoForm, ToolDenied
-from ._hook import Permit
-from ._outcome import Outcome, Shown
+from ._hook import Permit, Unformed
 from ._plain import Form, Json, form_of
 from ._transport import Abort
 
@@ -138,20 +137,14 @@ class _Tool:
         return ToolDenied(self.how.tool, kind="terminal", code="redaction_unsupported", reason=reason)
 
     def returned(self, output: object) -> object:
-        """Returns the output of a function. Raises `ToolDenied` if it has not run yet, such as a coroutine."""
+        """Returns the output of a function, or `Unformed` if it has not run yet, such as a coroutine."""
         closed = output
         if inspect.iscoroutine(closed) or inspect.isgenerator(closed):
             closed.close()
         if inspect.isawaitable(output) or inspect.isgenerator(output) or inspect.isasyncgen(output):
-            return _Unfinished(type(output).__name__)
+            words = f"the output is a {type(output).__name__}, which has not run; guard the function that makes it"
+            return Unformed(f"{words} without what wraps it, such as lru_cache")
         return output
-
-
-class _Unfinished:
-    """Stands for an output that has no form in JSON, so that it is reported as that and withheld."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
 
 
 @dataclass(frozen=True)
@@ -272,7 +265,7 @@ def _async_generator(tool: _Tool) -> Callable[..., Any]:
             items.append(item)
             if len(items) > items_max:
                 await source.aclose()
-                raise _too_many()
+                return _too_many
         return items
 
     @functools.wraps(tool.function)
@@ -283,7 +276,7 @@ def _async_generator(tool: _Tool) -> Callable[..., Any]:
     return called
 
 
-def _collected(source: Generator[Any, None, Any]) -> tuple[list[Any], Any]:
+def _collected(source: Generator[Any, None, Any]) -> tuple[list[Any] | Unformed, Any]:
     """Returns all items, and what the generator returned."""
     items: list[Any] = []
     while True:
@@ -293,16 +286,11 @@ def _collected(source: Generator[Any, None, Any]) -> tuple[list[Any], Any]:
             return items, end.value
         if len(items) > items_max:
             source.close()
-            raise _too_many()
+            return _too_many, None
 
 
 items_max = 100_000
 """How many items of a generator are collected. The sidecar examines no more values in one output."""
 
 
-class _TooMany(Exception):
-    pass
-
-
-def _too_many() -> _TooMany:
-    return _TooMany(f"the tool yielded more than {items_max} items")
+_too_many = Unformed(f"the tool yielded more than {items_max} items")

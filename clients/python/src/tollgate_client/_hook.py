@@ -5,7 +5,6 @@ an output only for an answer that says so in the exact form. Anything else is `T
 
 from __future__ import annotations
 
-import json
 import re
 import time
 import uuid
@@ -14,10 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import quote
 
+from ._answer import NotUnderstood, fields_of, number_in
+from ._connection import Answer, NoAnswer, Request
 from ._denied import Kind, NoForm, RedactedError, ToolDenied
 from ._plain import Form, Json, form_of, json_text, plain_failure, restored
 from ._trace import trace_headers
-from ._transport import Answer, Flow, NoAnswer, Request
+from ._transport import Flow
 
 held_ms_max = 50_000
 """The longest time that the endpoint holds one request."""
@@ -83,9 +84,11 @@ def _ask(how: Asking, call: dict[str, Json], shown: Form, wait_ms: int) -> Flow[
     try:
         request = _post(tool, "tool-use", asked, how.timeout_s + wait_ms / 1000, _use_bytes_max)
         answer = yield replace(request, is_held=wait_ms > 0)
+        fields = fields_of(answer, "decision")
     except NoAnswer as error:
         return _aborted(tool) if how.is_aborted() else _unanswered(tool, error)
-    fields = _fields_of(tool, answer)
+    except NotUnderstood as error:
+        raise _invalid(tool, str(error)) from None
     if answer.status != 200 or fields.get("decision") != "allow":
         return _denial(tool, answer.status, fields)
     return _permit(how, call, shown, fields)
@@ -120,9 +123,18 @@ def _permit(how: Asking, call: dict[str, Json], shown: Form, fields: Mapping[str
     return Permit(tool=tool, input=given, request_id=request_id, reason=reason, call=call, timeout_s=how.timeout_s)
 
 
+@dataclass(frozen=True)
+class Unformed:
+    """Stands for an output that has no form in JSON, so that it is reported as that and withheld."""
+
+    words: str
+
+
 def report(permit: Permit, output: object, *, is_error: bool = False) -> Flow[Any]:
     """Reports an output, and ends with what of it may be passed on."""
     try:
+        if isinstance(output, Unformed):
+            raise NoForm(output.words)
         form = form_of(output, "the output")
     except NoForm as error:
         unreadable = f"redaction_unsupported: {error}"
@@ -159,16 +171,22 @@ def _report(permit: Permit, output: Json, *, is_error: bool) -> Flow[tuple[Json]
     body: dict[str, Json] = {**permit.call, "tool_output": output, "is_error": is_error}
     try:
         answer = yield _post(tool, "tool-output", body, permit.timeout_s, _output_bytes_max)
-        fields = _fields_of(tool, answer)
+        fields = fields_of(answer, "action")
     except NoAnswer as error:
         raise _unanswered(tool, error, called=True) from None
+    except NotUnderstood as error:
+        raise _invalid(tool, str(error), called=True) from None
     except ToolDenied as denied:
         raise ToolDenied(tool, kind=denied.kind, code=denied.code, reason=denied.reason, called=True) from None
     action = fields.get("action") if answer.status == 200 else None
     if action == "pass":
         return None
     if action == "redact" and "modified_output" in fields:
-        return (fields["modified_output"],)
+        modified: Json = fields["modified_output"]
+        # Both names of it are read by some client, so they have one value.
+        if fields.get("tool_output", modified) != modified:
+            raise _invalid(tool, "modified_output and tool_output differ", called=True)
+        return (modified,)
     raise _denial(tool, answer.status, fields, called=True)
 
 
@@ -180,16 +198,6 @@ def _post(tool: str, name: str, body: dict[str, Json], timeout_s: float, bytes_m
         words = f"call_malformed: the call cannot be written as JSON ({type(error).__name__})"
         raise ToolDenied(tool, kind="terminal", code="call_malformed", reason=words) from None
     return Request("POST", f"/govern/{name}", encoded, timeout_s, bytes_max, trace_headers())
-
-
-def _fields_of(tool: str, answer: Answer) -> Mapping[str, Any]:
-    try:
-        fields: object = json.loads(answer.body)
-    except Exception:  # Also a text that is nested too deep, or numbers that are too long.
-        fields = None
-    if not isinstance(fields, dict):
-        raise _invalid(tool, f"it has status {answer.status} and is no JSON object")
-    return cast("dict[str, Any]", fields)
 
 
 def _denial(tool: str, status: int, fields: Mapping[str, Any], *, called: bool = False) -> ToolDenied:
@@ -214,8 +222,8 @@ def _denial(tool: str, status: int, fields: Mapping[str, Any], *, called: bool =
 
 
 def _seconds_in(fields: Mapping[str, Any], name: str) -> float | None:
-    ms = fields.get(name)
-    return ms / 1000 if isinstance(ms, (int, float)) and ms >= 0 else None
+    ms = number_in(fields, name)
+    return None if ms is None else ms / 1000
 
 
 def _remedies_in(fields: Mapping[str, Any]) -> list[Mapping[str, object]]:
@@ -261,4 +269,7 @@ def read_approval(approval_id: str, timeout_s: float) -> Generator[Request, Answ
         return None
     if answer.status != 200:
         raise NoAnswer(f"the answer has status {answer.status}")
-    return _fields_of("", answer)
+    try:
+        return fields_of(answer, "state")
+    except NotUnderstood as error:
+        raise NoAnswer(f"the answer is not one of Tollgate: {error}") from None

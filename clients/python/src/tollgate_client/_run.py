@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextvars import ContextVar, Token
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -25,6 +25,8 @@ Tier = Literal["interactive", "subagent", "background", "api"]
 tiers: tuple[Tier, ...] = ("interactive", "subagent", "background", "api")
 
 _current: ContextVar[Run | None] = ContextVar("tollgate_run", default=None)
+_outside: ContextVar[tuple[Run | None, ...]] = ContextVar("tollgate_outside", default=())
+"""What was current outside of each `with` block of a run around this code. Several threads may be in one of one run."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,9 @@ class Run:
     def __init__(self, transport: Transport, caller: Caller, wait: float, above: Run | None = None) -> None:
         self._transport = transport
         self._caller = caller
-        self._wait: float = _seconds(wait) or 0
+        self._wait: float = _wait_of(wait) or 0
         self._above = above
         self._has_ended = False
-        self._tokens: list[Token[Run | None]] = []
 
     @property
     def session(self) -> str:
@@ -84,18 +85,17 @@ class Run:
         `exclude`: arguments that the sidecar is not shown; they are passed on as they are. `wait`: seconds to wait for
         a person, instead of the run's. `abort` ends that wait.
         """
-        how = Guarding(_named(tool, "tool"), lambda: self, tuple(exclude), _seconds(wait), abort)
-        return functools.partial(guarded, how)
+        return functools.partial(guarded, _guarding(tool, lambda: self, exclude, wait, abort))
 
     def decide(
         self, tool: str, input: Mapping[str, object], *, wait: float | None = None, abort: Abort | None = None
     ) -> Permit:
         """Decides one call. Make it with `permit.input` only, and `report` its outcome. Raises `ToolDenied`."""
-        return self._decide(self._guarding(tool, wait, abort), _input_form(tool, input))
+        return self._decide(_guarding(tool, lambda: self, (), wait, abort), _input_form(tool, input))
 
     async def adecide(self, tool: str, input: Mapping[str, object], *, wait: float | None = None) -> Permit:
         """The same in an event loop. Cancel the task to end the wait for a person."""
-        return await self._adecide(self._guarding(tool, wait, None), _input_form(tool, input))
+        return await self._adecide(_guarding(tool, lambda: self, (), wait, None), _input_form(tool, input))
 
     def report(self, permit: Permit, output: object, *, is_error: bool = False) -> Any:
         """Reports an outcome, and returns what of it may be passed on. Raises `ToolDenied` if it is withheld."""
@@ -134,20 +134,21 @@ class Run:
         )
         return Run(self._transport, caller, self._wait, self)
 
-    def _guarding(self, tool: str, wait: float | None, abort: Abort | None) -> Guarding:
-        return Guarding(_named(tool, "tool"), lambda: self, (), _seconds(wait), abort)
-
     def _decide(self, how: Guarding, form: Form) -> Permit:
         abort = how.abort
         is_aborted = _never if abort is None else lambda: abort.is_set
         flow = decide(self._asking(how, is_aborted), self._fields(how.tool), form)
-        return drive(flow, lambda request: self._transport.send(request, abort))
+        permit = drive(flow, lambda request: self._transport.send(request, abort))
+        self._check_open(how.tool)
+        return permit
 
     async def _adecide(self, how: Guarding, form: Form) -> Permit:
         if how.abort is not None:
             raise ValueError("abort is for threads: in an event loop, cancel the task")
         flow = decide(self._asking(how, _never), self._fields(how.tool), form)
-        return await drive_async(flow, self._transport.send_async)
+        permit = await drive_async(flow, self._transport.send_async)
+        self._check_open(how.tool)
+        return permit
 
     def _report_failure(self, permit: Permit, error: BaseException) -> BaseException:
         return drive(report_failure(permit, error), self._transport.send)
@@ -160,10 +161,14 @@ class Run:
         return Asking(how.tool, self._transport.timeout_s, wait_s, is_aborted)
 
     def _fields(self, tool: str) -> dict[str, Json]:
+        self._check_open(tool)
+        return self._caller.fields()
+
+    def _check_open(self, tool: str) -> None:
+        """Raises `ToolDenied` if the run is over. It may end while a call is decided, for example by a person."""
         words = self._ended()
         if words is not None:
             raise ToolDenied(tool, kind="terminal", code="run_ended", reason=words)
-        return self._caller.fields()
 
     def _ended(self) -> str | None:
         """Says which run is over, this one or one above it. None: no run is."""
@@ -178,7 +183,7 @@ class Run:
         words = self._ended()
         if words is not None:
             raise CostDenied(kind="terminal", code="run_ended", reason=words)
-        asked: dict[str, Json] = {"cents": cents_of(cents)}
+        asked = {"cents": cents_of(cents)}
         if least is not None:
             asked["least_cents"] = cents_of(least)
         cost_id, caller, timeout_s = new_cost_id(), self._caller.fields(), self._transport.timeout_s
@@ -191,14 +196,18 @@ class Run:
         )
 
     def __enter__(self) -> Run:
-        self._tokens.append(_current.set(self))
+        _outside.set((*_outside.get(), _current.get()))
+        _current.set(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._has_ended = True
-        _current.reset(self._tokens.pop())
+        # None if the block began in another context, as that of an async fixture may.
+        *outside, before = _outside.get() or (None,)
+        _outside.set(tuple(outside))
+        _current.set(before)
 
     async def __aenter__(self) -> Run:
         return self.__enter__()
@@ -217,6 +226,9 @@ def _never() -> bool:
 
 
 def _input_form(tool: str, input: Mapping[str, object]) -> Form:
+    if not isinstance(input, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        words = f"call_malformed: input must be a mapping, is of type {type(input).__name__}"
+        raise ToolDenied(tool, kind="terminal", code="call_malformed", reason=words)
     try:
         return form_of(dict(input))
     except NoForm as error:
@@ -237,10 +249,30 @@ def _tier(tier: str) -> Tier:
     raise ValueError(f"tier must be one of {', '.join(tiers)}, is {tier!r}")
 
 
-def _seconds(wait: float | None) -> float | None:
-    if wait is not None and not wait >= 0:
-        raise ValueError(f"wait must be a number of seconds from 0, is {wait!r}")
-    return wait
+def _guarding(
+    tool: str, run_of: Callable[[], Run], exclude: Sequence[str], wait: float | None, abort: Abort | None
+) -> Guarding:
+    if isinstance(exclude, str):
+        raise ValueError(f"exclude must be a list of names, is {exclude!r}: write [{exclude!r}]")
+    if not isinstance(exclude, Collection) or not all(isinstance(name, str) for name in exclude):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"exclude must be a list of names, is {exclude!r}")
+    if abort is not None and not isinstance(abort, Abort):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"abort must be an Abort, is of type {type(abort).__name__}")
+    return Guarding(_named(tool, "tool"), run_of, tuple(exclude), _wait_of(wait), abort)
+
+
+seconds_max = 86_400
+
+
+def seconds(value: object, what: str, least: float) -> float:
+    """Returns a time. Raises `ValueError`."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= seconds_max:
+        raise ValueError(f"{what} must be a number of seconds from {least} to {seconds_max}, is {value!r}")
+    return value
+
+
+def _wait_of(wait: float | None) -> float | None:
+    return None if wait is None else seconds(wait, "wait", 0)
 
 
 def _intersection(above: tuple[str, ...] | None, below: Sequence[str]) -> tuple[str, ...]:
@@ -275,8 +307,7 @@ def guard(
     As `Run.guard`, for functions that are defined before any run begins: each call is one of the run that is current
     then. Without one it is denied.
     """
-    how = Guarding(_named(tool, "tool"), lambda: acting_run(tool), tuple(exclude), _seconds(wait), abort)
-    return functools.partial(guarded, how)
+    return functools.partial(guarded, _guarding(tool, lambda: acting_run(tool), exclude, wait, abort))
 
 
 def acting_run(tool: str, given: Run | None = None) -> Run:

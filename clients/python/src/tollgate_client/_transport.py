@@ -2,54 +2,33 @@
 Sends requests to the sidecar, in threads and in event loops. It follows no redirect, uses no proxy, and returns an
 answer only if it has arrived whole and in time. Everything else raises `NoAnswer`.
 
-States: the connections of a process are made with the transport. A forked child makes its own with its first request.
-An event loop gets its own connections with its first request in it. After `close` every request raises `NoAnswer`.
+States: a connection that has had a whole answer and nothing more is kept for the next request, of whatever thread or
+event loop. If a request fails or is cancelled, its connection is closed. A forked child keeps connections of its own.
+After `close` every request raises `NoAnswer`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import socket
+import ssl
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
-import httpx
+import anyio
 
 from ._address import Address
+from ._connection import Answer, Connection, NoAnswer, Request, Tls, receive_bytes
 
+S = TypeVar("S")
+R = TypeVar("R")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Request:
-    """
-    `timeout_s`: until the answer has arrived whole. `bytes_max`: the largest answer.
-    `is_held`: the sidecar may hold it until a person has answered.
-    """
-
-    method: str
-    path: str
-    body: bytes | None
-    timeout_s: float
-    bytes_max: int
-    headers: Mapping[str, str]
-    is_held: bool = False
-
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    body: bytes
-
-
-class NoAnswer(Exception):
-    """There is no answer. The message says why, for people."""
-
 
 Flow = Generator[Request, Answer, T]
 """Code that needs answers, written once for threads and event loops: it yields requests, and is sent their answers."""
@@ -74,85 +53,112 @@ class Abort:
         with self._lock:
             self._is_set = True
             for held in self._sockets:
-                with contextlib.suppress(OSError):
-                    held.shutdown(socket.SHUT_RDWR)
+                _shut_down(held)
 
     @contextlib.contextmanager
-    def _holding(self) -> Generator[Callable[[str, Mapping[str, Any]], None]]:
-        """Yields a tracer for `httpcore`, which tells of each socket that is connected."""
-        mine: list[socket.socket] = []
-
-        def trace(event: str, details: Mapping[str, Any]) -> None:
-            if event not in ("connection.connect_tcp.complete", "connection.connect_unix_socket.complete"):
-                return
-            connected: socket.socket = details["return_value"].get_extra_info("socket")
-            with self._lock:
-                self._sockets.add(connected)
-                mine.append(connected)
-                if self._is_set:
-                    connected.shutdown(socket.SHUT_RDWR)
-
+    def _holding(self, held: socket.socket) -> Generator[None]:
+        with self._lock:
+            self._sockets.add(held)
+            if self._is_set:
+                _shut_down(held)
         try:
-            yield trace
+            yield
         finally:
             with self._lock:
-                self._sockets.difference_update(mine)
+                self._sockets.discard(held)
+
+
+def _shut_down(held: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        held.shutdown(socket.SHUT_RDWR)
 
 
 class Transport:
     def __init__(self, address: Address, key: str, timeout_s: float) -> None:
         self.timeout_s = timeout_s
         self._address = address
+        parts = urlsplit(address.base)
+        self._named = (parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
+        self._places = _known_places(address, *self._named)
         self._headers = {
+            "host": parts.netloc,
             "authorization": f"Bearer {key}",
             "accept": "application/json",
             "accept-encoding": "identity",
             "content-type": "application/json",
         }
+        # To load the authorities takes time, and http needs none.
+        self._authorities = ssl.create_default_context() if parts.scheme == "https" else None
         self._is_closed = False
-        self._held = _Connections(address)
+        self._kept = _Kept()
 
     def send(self, request: Request, abort: Abort | None = None) -> Answer:
         """Sends a request and waits for its answer, in this thread. Raises `NoAnswer`."""
-        with self._explained(request, abort):
-            if abort is None or not request.is_held:
-                return self._exchange(self._connections().client, request, {})
-            # The socket is closed if the wait is aborted, so it carries no other request.
-            with abort._holding() as trace, _client(self._address) as client:  # pyright: ignore[reportPrivateUsage]
-                return self._exchange(client, request, {"trace": trace})
-
-    def _exchange(self, client: httpx.Client, request: Request, extensions: dict[str, Any]) -> Answer:
         deadline = time.monotonic() + request.timeout_s
-        with client.stream(**self._call(request), extensions=extensions) as response:
-            parts = _Body(response, request)
-            for chunk in response.iter_raw():
-                parts.add(chunk)
-                if time.monotonic() > deadline:
-                    raise NoAnswer(_late(request))
-            return Answer(response.status_code, parts.whole())
+        with self._explained(request, abort):
+            connection = self._kept_here().take() or self._connect(deadline)
+            with self._used(connection), contextlib.ExitStack() as stack:
+                if abort is not None and request.is_held:
+                    stack.enter_context(abort._holding(connection.socket))  # pyright: ignore[reportPrivateUsage]
+                transfer = functools.partial(_transfer, connection.socket, deadline)
+                return drive(connection.exchange(request, self._headers), transfer)
 
     async def send_async(self, request: Request) -> Answer:
         """Sends a request from an event loop. Raises `NoAnswer`. If the task is cancelled, the connection is closed."""
-        with self._explained(request):
-            client = await self._connections().in_loop(asyncio.get_running_loop())
-            return await asyncio.wait_for(self._exchange_async(client, request), request.timeout_s)
+        # Not `asyncio.wait_for`, which loses a cancellation before Python 3.12.
+        with self._explained(request), anyio.fail_after(request.timeout_s):
+            connection = self._kept_here().take() or await self._connect_async()
+            with self._used(connection):
+                transfer = functools.partial(_transfer_async, connection.socket)
+                return await drive_async(connection.exchange(request, self._headers), transfer)
 
-    async def _exchange_async(self, client: httpx.AsyncClient, request: Request) -> Answer:
-        async with client.stream(**self._call(request)) as response:
-            parts = _Body(response, request)
-            async for chunk in response.aiter_raw():
-                parts.add(chunk)
-            return Answer(response.status_code, parts.whole())
+    @contextlib.contextmanager
+    def _used(self, connection: Connection) -> Generator[None]:
+        """Keeps the connection after a whole answer, and closes it after everything else."""
+        try:
+            yield
+        except BaseException:
+            connection.close()
+            raise
+        if connection.renew():
+            self._kept_here().put(connection)
+        else:
+            connection.close()
 
-    def _call(self, request: Request) -> dict[str, Any]:
-        seconds = request.timeout_s
-        return {
-            "method": request.method,
-            "url": f"{self._address.base}{request.path}",
-            "content": request.body,
-            "headers": {**self._headers, **request.headers},
-            "timeout": httpx.Timeout(seconds, connect=min(seconds, _connect_s)),
-        }
+    def _connect(self, deadline: float) -> Connection:
+        failure = OSError("its name has no address")
+        # The system resolves a name in its own time: in a thread that cannot be interrupted.
+        for family, place in self._places or _places_in(socket.getaddrinfo(*self._named, type=socket.SOCK_STREAM)):
+            try:
+                with _opened(family) as one:
+                    one.settimeout(min(_connect_s, _left_s(deadline)))
+                    one.connect(place)
+                    return self._connected(one)
+            except OSError as error:
+                failure = error
+        raise self._absent(failure)
+
+    async def _connect_async(self) -> Connection:
+        loop = asyncio.get_running_loop()
+        failure = OSError("its name has no address")
+        for family, place in self._places or _places_in(await loop.getaddrinfo(*self._named, type=socket.SOCK_STREAM)):
+            try:
+                with _opened(family) as one:
+                    one.setblocking(False)
+                    with anyio.fail_after(_connect_s):
+                        await loop.sock_connect(one, place)
+                    return self._connected(one)
+            except OSError as error:
+                failure = error
+        raise self._absent(failure)
+
+    def _connected(self, one: socket.socket) -> Connection:
+        if one.family != socket.AF_UNIX:
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return Connection(one, None if self._authorities is None else Tls(self._authorities, self._named[0]))
+
+    def _absent(self, failure: OSError) -> NoAnswer:
+        return NoAnswer(f"nothing answers at {self._address.shown} ({failure})")
 
     @contextlib.contextmanager
     def _explained(self, request: Request, abort: Abort | None = None) -> Generator[None]:
@@ -162,144 +168,150 @@ class Transport:
         try:
             yield
             return
-        except NoAnswer:
-            raise
-        except (httpx.TimeoutException, asyncio.TimeoutError):
-            words = _late(request)
-        except httpx.ConnectError as error:
-            words = f"nothing answers at {self._address.shown} ({error})"
+        except NoAnswer as error:
+            words = str(error)
+        except TimeoutError:
+            words = f"there was no whole answer within {request.timeout_s:g} s"
         except Exception as error:
             words = f"the connection to {self._address.shown} failed ({type(error).__name__})"
         raise NoAnswer("the wait was aborted" if abort is not None and abort.is_set else words)
 
-    def _connections(self) -> _Connections:
-        held = self._held
-        if held.pid != os.getpid():
-            held = self._held = _Connections(self._address)
-        return held
+    def _kept_here(self) -> _Kept:
+        kept = self._kept
+        if kept.pid != os.getpid():
+            kept = self._kept = _Kept()
+        return kept
 
     def close(self) -> None:
         self._is_closed = True
-        self._connections().client.close()
-
-    async def aclose(self) -> None:
-        """Closes what `close` does, and the connections of this event loop."""
-        self.close()
-        await self._connections().close_in(asyncio.get_running_loop())
+        self._kept_here().close()
 
 
-class _Connections:
-    """The connections of one process."""
+class _Kept:
+    """The idle connections of one process, the one that was used last at the end."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self) -> None:
         self.pid = os.getpid()
-        self.client = _client(address)
-        self._address = address
         self._lock = threading.Lock()
-        self._in_loops: dict[asyncio.AbstractEventLoop, _InLoop] = {}
+        self._is_closed = False
+        self._idle: list[tuple[float, Connection]] = []
 
-    async def in_loop(self, loop: asyncio.AbstractEventLoop) -> httpx.AsyncClient:
-        known = self._in_loops.get(loop)
-        if known is not None:
-            return known.client
-        transport = httpx.AsyncHTTPTransport(**_settings(self._address))
-        client = httpx.AsyncClient(transport=transport, trust_env=False)
+    def take(self) -> Connection | None:
+        """Returns a connection on which nothing has arrived since its last answer."""
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                since, connection = self._idle.pop()
+            if time.monotonic() - since < _idle_s and connection.is_quiet():
+                return connection
+            connection.close()
+
+    def put(self, connection: Connection) -> None:
+        now = time.monotonic()
         with self._lock:
-            # A loop that ended without `asyncio.run` has not closed its connections.
-            for closed in [one for one in self._in_loops if one.is_closed()]:
-                del self._in_loops[closed]
-            made = self._in_loops[loop] = _InLoop(client, self._closed_with(loop, client))
-        # An event loop finishes the async generators that were begun in it, when it ends.
-        await anext(made.keeper)
-        return client
+            self._idle.append((now, connection))
+            while self._idle and (self._is_closed or len(self._idle) > _idle_max or now - self._idle[0][0] > _idle_s):
+                self._idle.pop(0)[1].close()
 
-    async def _closed_with(self, loop: asyncio.AbstractEventLoop, client: httpx.AsyncClient) -> AsyncGenerator[None]:
-        try:
-            yield
-        finally:
-            self._in_loops.pop(loop, None)
-            await client.aclose()
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            while self._idle:
+                self._idle.pop()[1].close()
 
-    async def close_in(self, loop: asyncio.AbstractEventLoop) -> None:
-        known = self._in_loops.get(loop)
-        if known is not None:
-            await known.keeper.aclose()
-
-
-@dataclass(frozen=True)
-class _InLoop:
-    """The connections of an event loop. `keeper` closes them when the loop ends."""
-
-    client: httpx.AsyncClient
-    keeper: AsyncGenerator[None]
-
-
-def _client(address: Address) -> httpx.Client:
-    return httpx.Client(transport=httpx.HTTPTransport(**_settings(address)), trust_env=False)
-
-
-def _settings(address: Address) -> dict[str, Any]:
-    return {
-        # To load the authorities takes time, and http needs none.
-        "verify": address.base.startswith("https:"),
-        "trust_env": False,
-        "uds": address.socket,
-        "limits": httpx.Limits(max_connections=1_000, max_keepalive_connections=20, keepalive_expiry=_idle_s),
-    }
+    def __del__(self) -> None:
+        # Of a gate that was not closed. Without the lock, which another thread may have held when a child was forked.
+        for _, connection in self._idle:
+            connection.close()
 
 
 _connect_s = 2.0
 # Shorter than what any sidecar keeps an idle connection, so that a request does not meet one that is being closed.
 _idle_s = 30.0
+_idle_max = 20
+
+_Place = tuple[int, Any]
+"""The family of a socket, and the address for its `connect`."""
 
 
-def _late(request: Request) -> str:
-    return f"there was no whole answer within {request.timeout_s:g} s"
-
-
-class _Body:
-    def __init__(self, response: httpx.Response, request: Request) -> None:
-        if response.headers.get("content-encoding") not in (None, "identity"):
-            raise NoAnswer("the answer is compressed, which was not asked for")
-        self._parts = bytearray()
-        self._max = request.bytes_max
-
-    def add(self, chunk: bytes) -> None:
-        self._parts += chunk
-        if len(self._parts) > self._max:
-            raise NoAnswer(f"the answer has more than {self._max} bytes")
-
-    def whole(self) -> bytes:
-        return bytes(self._parts)
-
-
-def drive(flow: Flow[T], send: Callable[[Request], Answer]) -> T:
-    """Runs a flow in this thread."""
+def _known_places(address: Address, host: str, port: int) -> list[_Place] | None:
+    """Returns the places of a path or of a number. None: the system must resolve a name."""
+    if address.socket is not None:
+        return [(socket.AF_UNIX, address.socket)]
     try:
-        request = next(flow)
+        return _places_in(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST))
+    except socket.gaierror:
+        return None
+
+
+def _places_in(found: Iterable[tuple[Any, ...]]) -> list[_Place]:
+    """Reads what `getaddrinfo` returns."""
+    return [(family, place) for family, _, _, _, place in found]
+
+
+@contextlib.contextmanager
+def _opened(family: int) -> Generator[socket.socket]:
+    """Yields a new socket, and closes it if the block raises."""
+    one = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        yield one
+    except BaseException:
+        one.close()
+        raise
+
+
+def _left_s(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _transfer(connected: socket.socket, deadline: float, data: bytes | None) -> bytes:
+    """Takes one step of a connection in this thread."""
+    connected.settimeout(_left_s(deadline))
+    if data is None:
+        return connected.recv(receive_bytes)
+    connected.sendall(data)
+    return b""
+
+
+async def _transfer_async(connected: socket.socket, data: bytes | None) -> bytes:
+    loop = asyncio.get_running_loop()
+    if data is None:
+        return await loop.sock_recv(connected, receive_bytes)
+    await loop.sock_sendall(connected, data)
+    return b""
+
+
+def drive(flow: Generator[S, R, T], take: Callable[[S], R]) -> T:
+    """Runs a flow in this thread: `take` does what it yields."""
+    try:
+        step = next(flow)
         while True:
             try:
-                answer = send(request)
+                result = take(step)
             except NoAnswer as error:
-                request = flow.throw(error)
+                step = flow.throw(error)
             else:
-                request = flow.send(answer)
+                step = flow.send(result)
     except StopIteration as end:
-        result: T = end.value
-        return result
+        ended: T = end.value
+        return ended
 
 
-async def drive_async(flow: Flow[T], send: Callable[[Request], Awaitable[Answer]]) -> T:
+async def drive_async(flow: Generator[S, R, T], take: Callable[[S], Awaitable[R]]) -> T:
     """Runs a flow in an event loop."""
     try:
-        request = next(flow)
+        step = next(flow)
         while True:
             try:
-                answer = await send(request)
+                result = await take(step)
             except NoAnswer as error:
-                request = flow.throw(error)
+                step = flow.throw(error)
             else:
-                request = flow.send(answer)
+                step = flow.send(result)
     except StopIteration as end:
-        result: T = end.value
-        return result
+        ended: T = end.value
+        return ended
