@@ -13,7 +13,7 @@ export type Block =
   | { readonly kind: 'no-run'; readonly line: number; readonly text: string; readonly reason: string };
 
 const knownInfos =
-  '"sh", "sh background", "sh no-run: <reason>", "console", "ts <file>" and "text"; mark a block by one of them after its opening fence';
+  '"sh", "sh background", "sh no-run: <reason>", "console", "ts <file>", "python" and "text"; mark a block by one of them after its opening fence';
 
 /**
  * `page` is the name of the page in `problems`, which name every block with a wrong mark. `line` of a block is that of
@@ -76,7 +76,8 @@ function readBlock(info: string, line: number, text: string): Block | string {
   if (info === 'sh' || info === 'sh background') return { kind: 'shell', line, text, inBackground: mark !== '' };
   if (info === 'console')
     return text.startsWith('$ ') ? { kind: 'console', line, text } : 'is marked console and does not begin with a command after "$ "';
-  if (info === 'text') return { kind: 'text', line, text };
+  // The tests of clients/python run those of Python.
+  if (info === 'text' || info === 'python') return { kind: 'text', line, text };
   if (language === 'ts' && /^[\w-]+\.ts$/.test(mark)) return { kind: 'typescript', line, text, file: mark };
   return `${info === '' ? 'has no info string' : `has the info string "${info}"`}; known are ${knownInfos}`;
 }

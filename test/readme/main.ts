@@ -1,4 +1,4 @@
-// `npm run readme:run`: runs every block of README.md and of the pages of docs/guide, in order. Each page has one shell,
+// `npm run readme:run`: runs every block of README.md, docs/doors/python.md and the pages of docs/guide, in order. Each page has one shell,
 // in a copy of this checkout. `npm run readme:run -- docs/guide/envoy.md` runs that page alone. Its last line is
 // `readme: N checks, M failed`; it exits with 1 where one failed and with 2 where it could not begin. `.ci/run` calls
 // it too.

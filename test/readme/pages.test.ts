@@ -10,6 +10,8 @@ let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'tollgate-pages-test-'));
   mkdirSync(join(folder, 'docs/guide'), { recursive: true });
+  mkdirSync(join(folder, 'docs/doors'));
+  write('docs/doors/python.md', block('python'));
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -17,17 +19,18 @@ const write = (name: string, text: string): void => writeFileSync(join(folder, n
 const block = (info: string, text = 'true'): string => `\`\`\`${info}\n${text}\n\`\`\`\n`;
 const noRun = block('sh no-run: needs a cluster');
 
-test('the pages are README and those of the guide, and each has its own blocks', () => {
+test('the pages are README, that of the Python client and those of the guide, and each has its own blocks', () => {
   write('README.md', block('sh', 'echo 1'));
   write('docs/guide/b.md', `Prose.\n${block('sh', 'echo 2')}`);
   write('docs/guide/a.md', 'No block.\n');
   write('docs/guide/picture.svg', '');
   write('docs/other.md', block('sh'));
   const names = findPages(folder);
-  expect(names).toEqual(['README.md', 'docs/guide/a.md', 'docs/guide/b.md']);
+  expect(names).toEqual(['README.md', 'docs/doors/python.md', 'docs/guide/a.md', 'docs/guide/b.md']);
   expect(readPages(folder, names)).toEqual({
     pages: [
       { name: 'README.md', blocks: [{ kind: 'shell', line: 2, text: 'echo 1', inBackground: false }] },
+      { name: 'docs/doors/python.md', blocks: [{ kind: 'text', line: 2, text: 'true' }] },
       { name: 'docs/guide/a.md', blocks: [] },
       { name: 'docs/guide/b.md', blocks: [{ kind: 'shell', line: 3, text: 'echo 2', inBackground: false }] },
     ],
@@ -53,7 +56,7 @@ test('a fourth no-run is an error, and three are not, over all pages together', 
   ]);
 });
 
-test('every block of README and of the guide has a known mark', () => {
+test('every block of these pages has a known mark', () => {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   expect(readPages(root, findPages(root)).problems).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// The pages whose blocks are run: README.md and those of docs/guide. Called by `main.ts`.
+// The pages whose blocks are run: README.md, the page of the Python client and those of docs/guide. Called by `main.ts`.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Block, readBlocks } from './blocks.ts';
@@ -16,6 +16,7 @@ const guide = 'docs/guide';
 
 export const findPages = (root: string): readonly string[] => [
   'README.md',
+  'docs/doors/python.md',
   ...readdirSync(join(root, guide))
     .filter((name) => name.endsWith('.md'))
     .toSorted()

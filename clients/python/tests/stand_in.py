@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
@@ -46,17 +47,22 @@ def answering(*answers: bytes) -> Handle:
 
 
 @contextmanager
-def stand_in(handle: Handle, path: str | None = None) -> Generator[StandIn]:
+def stand_in(handle: Handle, path: str | None = None, tls: ssl.SSLContext | None = None) -> Generator[StandIn]:
     """Listens on a free port, or on a Unix domain socket at `path`, until the end of the block."""
     server = socket.socket(socket.AF_INET if path is None else socket.AF_UNIX)
     server.bind(("127.0.0.1", 0) if path is None else path)
     server.listen(50)
-    address = f"unix:{path}" if path else f"http://127.0.0.1:{server.getsockname()[1]}"
+    scheme = "http" if tls is None else "https"
+    address = f"unix:{path}" if path else f"{scheme}://127.0.0.1:{server.getsockname()[1]}"
     state = StandIn(address)
     open_ones: list[socket.socket] = []
 
-    def serve(connection: socket.socket) -> None:
-        with connection, suppress(OSError):
+    def serve(accepted: socket.socket) -> None:
+        with (
+            accepted,
+            suppress(OSError),
+            accepted if tls is None else tls.wrap_socket(accepted, server_side=True) as connection,
+        ):
             while request := _whole_request(connection):
                 state.requests.append(request)
                 state.arrived.release()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from tollgate_client import Gate, Run, ToolDenied
 
-from .stand_in import Handle, StandIn, allow, http, stand_in
+from .stand_in import Handle, StandIn, allow, answering, http, passing, stand_in
 from .test_bad_sidecars import attempt, gate_at, ways
 
 denial = http({"decision": "deny", "reason": "policy_denied: x", "kind": "terminal"})
@@ -86,6 +89,77 @@ def test_what_comes_between_two_requests_does_not_decide_the_second(way: str) ->
 
     with stand_in(handle) as server:
         assert decisions(gate_at(server.address), way, 2, send_more) == ["allow", "policy_denied"]
+        assert server.connections == 2
+
+
+def certificate(folder: Path, name: str) -> ssl.SSLContext:
+    """Makes a certificate for a name, `cert.pem` in the folder. Returns what a server presents it with."""
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    subject = ["-subj", "/CN=stand-in", "-addext", f"subjectAltName={name}"]
+    new = [
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-keyout",
+        key,
+        "-out",
+        cert,
+    ]
+    subprocess.run(["openssl", *new, *subject], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    return context
+
+
+@ways
+@pytest.mark.parametrize("body", ["x", "x" * 3_000_000], ids=["small", "large"])
+def test_https_is_asked_if_its_certificate_is_trusted(
+    way: str, body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tls = certificate(tmp_path, "IP:127.0.0.1")
+    answers = answering(http({**allow, "filler": body}), http(passing))
+    with stand_in(answers, tls=tls) as server:
+        error, called = attempt(server.address, way)
+        assert called == []
+        assert error is not None
+        assert "SSLCertVerificationError" in error.reason
+        assert server.requests == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        assert attempt(server.address, way) == (None, ["x"])
+        assert (len(server.requests), server.connections) == (2, 2)
+
+
+@ways
+def test_https_of_another_name_is_not_asked(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+    with stand_in(answering(http(allow)), tls=certificate(tmp_path, "DNS:sidecar.example")) as server:
+        error, _ = attempt(server.address, way)
+        assert error is not None
+        assert server.requests == []
+
+
+@ways
+@pytest.mark.parametrize("is_one_record", [True, False])
+def test_what_comes_with_an_answer_of_https_does_not_decide_the_next_call(
+    way: str, is_one_record: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+
+    def handle(connection: socket.socket, _: bytes) -> None:
+        if len(server.requests) > 1:
+            connection.sendall(denial)
+        elif is_one_record:
+            connection.sendall(whole + whole)
+        else:
+            connection.sendall(whole)
+            connection.sendall(whole)
+
+    with stand_in(handle, tls=certificate(tmp_path, "IP:127.0.0.1")) as server:
+        assert decisions(gate_at(server.address), way, 2) == ["allow", "policy_denied"]
         assert server.connections == 2
 
 

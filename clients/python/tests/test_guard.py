@@ -659,6 +659,39 @@ def test_an_output_without_a_form_is_withheld(run: Run, kind: str, world: World)
     assert len(world.entries(run.session, 2)) == 2
 
 
+def test_an_output_that_has_not_run_is_withheld_with_the_reason(run: Run) -> None:
+    @run.guard("plain")
+    @functools.lru_cache
+    def later(number: int) -> object:
+        async def work() -> int:
+            return number
+
+        return work()
+
+    error = denied(lambda: later(1))
+    assert (error.kind, error.code, error.called) == ("terminal", "redaction_unsupported", True)
+    assert "the output is a coroutine, which has not run" in error.reason
+
+
+def test_more_items_than_are_collected_are_withheld_with_the_reason(run: Run) -> None:
+    @run.guard("plain")
+    def items() -> Iterator[int]:
+        yield from range(100_001)
+
+    @run.guard("plain")
+    async def items_later() -> AsyncIterator[int]:
+        for number in range(100_001):
+            yield number
+
+    async def all_of_them() -> list[int]:
+        return [item async for item in items_later()]
+
+    for call in (lambda: list(items()), lambda: asyncio.run(all_of_them())):
+        error = denied(call)
+        assert (error.kind, error.code, error.called) == ("terminal", "redaction_unsupported", True)
+        assert "yielded more than 100000 items" in error.reason
+
+
 def test_decide_and_report_by_themselves(run: Run) -> None:
     permit = run.decide("mail.send", {"to": mail})
     assert permit.input == {"to": mark}
