@@ -94,7 +94,7 @@ def test_what_comes_between_two_requests_does_not_decide_the_second(way: str) ->
 
 def certificate(folder: Path, name: str) -> ssl.SSLContext:
     """Makes a certificate for a name, `cert.pem` in the folder. Returns what a server presents it with."""
-    key, cert = folder / "key.pem", folder / "cert.pem"
+    key, cert = str(folder / "key.pem"), str(folder / "cert.pem")
     subject = ["-subj", "/CN=stand-in", "-addext", f"subjectAltName={name}"]
     new = [
         "req",
