@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from ._denied import NoForm, ToolDenied
 from ._hook import Permit, Unformed
+from ._outcome import Outcome, Shown
 from ._plain import Form, Json, form_of
 from ._transport import Abort
 
