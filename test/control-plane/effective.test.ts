@@ -25,6 +25,13 @@ beforeAll(async () => {
     spool('a'),
     records(1, 2, () => entry({ tool: 'called.lately' })),
   );
+  await ship(
+    rest,
+    spool('b'),
+    records(1, 3, (n) =>
+      entry({ tool: n === 3 ? '' : `called.${n === 1 ? 'weeks' : 'months'}-ago`, ts: `2026-0${n === 1 ? 6 : 5}-01T10:00:00.000Z` }),
+    ),
+  );
 });
 afterAll(() => rest.close());
 
@@ -111,9 +118,9 @@ test('a cell that depends on the input says so, with the outcome of the strictes
   });
 });
 
-test('the tools are those of documents, agents and calls, without wildcards, and pages hold them all once', async () => {
+test('the tools are those of documents, agents and calls of 30 days, without wildcards, and pages hold them all once', async () => {
   const all = names(await effective({ sub: 'ann', agent: 'bot' }));
-  expect(all).toEqual(['called.lately', 'files.read', 'files.write', 'pay.out']);
+  expect(all).toEqual(['called.lately', 'called.weeks-ago', 'files.read', 'files.write', 'pay.out']);
   const paged: string[] = [];
   for (let cursor: string | undefined = undefined, pages = 0; pages < 10; pages += 1) {
     const page: Effective = await effective({ sub: 'ann', agent: 'bot', limit: '1', ...(cursor === undefined ? {} : { cursor }) });
@@ -123,6 +130,33 @@ test('the tools are those of documents, agents and calls, without wildcards, and
     if (cursor === undefined) break;
   }
   expect(paged).toEqual(all);
+});
+
+test('pages hold all called tools once, in the same order as the database has, whatever their names are', async () => {
+  const called = Array.from({ length: 40 }, (_, n) => `${['zz', 'ZZ', 'é', '\u{1f600}', '\uff5e', 'a_b', 'a-b', '日本'][n % 8]}.${n}`);
+  await ship(
+    rest,
+    spool('c'),
+    records(1, called.length, (n) => entry({ tool: called[n - 1] ?? '' })),
+    'other',
+  );
+  const query = { role: 'owner', agentType: 'claude-code::api::free' };
+  const paged: string[] = [];
+  for (let cursor: string | undefined = undefined, pages = 0; pages < 50; pages += 1) {
+    const page = await rest.ask(
+      'GET',
+      `/other/admin/effective?${new URLSearchParams({ ...query, limit: '7', ...(cursor === undefined ? {} : { cursor }) }).toString()}`,
+      {
+        key: rest.other,
+      },
+    );
+    expect(page.status).toBe(200);
+    const found = page.body as Effective;
+    paged.push(...names(found));
+    cursor = found.next;
+    if (cursor === undefined) break;
+  }
+  expect(paged).toEqual(called.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
 });
 
 test('a member asks about themselves and roles only, and reads no name that the audit log or another document holds', async () => {

@@ -135,14 +135,3 @@ const positionOf = ({ ts, spool_id, sequence }: Pick<PlaceRow, 'ts' | 'spool_id'
   spoolId: spool_id.replaceAll('-', ''),
   sequence: Number(sequence),
 });
-
-/** Returns the tools of the newest entries, each once. An empty name is left out, because the record had none. */
-export async function listLatestTools(pool: pg.Pool, workspaceId: number, entries: number): Promise<readonly string[]> {
-  const rows = await queryPatiently<{ tool: string }>(pool, {
-    text: `select distinct tool from (
-       select tool from audit_entry where workspace_id = $1 order by ts desc, spool_id desc, sequence desc limit $2) as latest
-     where tool <> ''`,
-    values: [workspaceId, entries],
-  });
-  return rows.map(({ tool }) => tool);
-}

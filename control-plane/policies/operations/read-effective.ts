@@ -1,5 +1,5 @@
 // Reads what becomes of the calls of one subject by one agent: each tool that is known, in each tier. The tools are those of
-// tool servers, those that documents and agents name, and those that were called lately.
+// tool servers, those that documents and agents name, and those that were called in the last 30 days, by the counts.
 import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
 import { agentTypeKey, documentKey, type Tier, tiers } from '@tollgate/proto/contract';
@@ -7,8 +7,9 @@ import { createExplainer, documentIdsFor } from '@tollgate/sidecar/engine/compil
 import { type OperationDeps, readOperation } from '../../access/operation.ts';
 import { refusalFor, requireAccessTo } from '../../access/rules/access.ts';
 import type { Actor } from '../../access/rules/actor.ts';
-import { listLatestTools } from '../../audit/store/calls.ts';
 import { accepted, badRequest, unauthenticated } from '../../base/refusal.ts';
+import { downTo } from '../../statistics/rules/range.ts';
+import { listCalledTools } from '../../statistics/store/read-counts.ts';
 import { listToolServers } from '../../tool-servers/store/tool-servers.ts';
 import type { WorkspaceState } from '../../workspaces/rules.ts';
 import { readWorkspaceState } from '../../workspaces/store/workspace-state.ts';
@@ -24,8 +25,8 @@ import {
 } from '../rules/effective.ts';
 import { readAhead } from './read-ahead.ts';
 
-/** How many of the newest entries are searched for tools. */
-const entriesMax = 1_000;
+/** Tools that were called within this time are known. */
+const calledMs = 30 * 24 * 3_600_000;
 /** The client of a registered agent, for which the caller gave none. `tollgate explain` assumes the same. */
 const ownClient = 'tollgate';
 /** Other requests get their turn after this time. */
@@ -38,14 +39,13 @@ interface EffectiveTool {
 
 export const readEffective = readOperation('policy.explain', async (deps, actor, parameters: EffectiveParameters) => {
   const query = accepted(parseEffectiveQuery(parameters));
-  const { subject, after, limit } = query;
+  const { subject, limit } = query;
   if ('sub' in subject && subject.sub !== actor.sub) requireAccessTo(actor, 'policy.explain', subject.sub);
   const state = await readWorkspaceState(deps.readingPool, actor.workspaceId);
   if (state === null) throw unauthenticated('the workspace of this key no longer exists');
   const caller = callerOf(state, query.agent);
   const explainers = await explainersOf(deps, state, query, caller);
-  const known = await toolsOf(deps, actor, state, { query, name: caller.name });
-  const following = after === null ? known : known.filter((tool) => tool > after);
+  const following = await toolsAfter(deps, actor, state, { query, name: caller.name });
   const tools: EffectiveTool[] = [];
   let turnEnds = performance.now() + turnMs;
   for (const tool of following.slice(0, limit)) {
@@ -95,16 +95,17 @@ async function explainersOf({ defaults }: OperationDeps, state: WorkspaceState, 
 }
 
 /**
- * Returns the known tools, sorted. Documents of other subjects are left out, and so are calls if the actor may not read the
- * audit log: they would show what others use.
+ * Returns the known tools of a page and at least one after it, sorted by their UTF-8 bytes, as the database sorts.
+ * Documents of other subjects are left out, and so are calls if the actor may not read the audit log: they would show what
+ * others use.
  */
-async function toolsOf(
-  { readingPool }: OperationDeps,
+async function toolsAfter(
+  { readingPool, clock }: OperationDeps,
   actor: Actor,
   state: WorkspaceState,
   { query, name }: { readonly query: EffectiveQuery; readonly name: string },
 ): Promise<readonly string[]> {
-  const { subject, agent } = query;
+  const { subject, agent, after, limit } = query;
   const role = 'role' in subject ? subject.role : state.members.find(({ uid }) => uid === subject.sub)?.role;
   const uid = 'sub' in subject && !subject.sub.startsWith('apikey:') ? subject.sub : null;
   const client = agent.kind === 'typed' ? agent.client : ownClient;
@@ -112,11 +113,20 @@ async function toolsOf(
     tiers.flatMap((tier) => documentIdsFor({ role: role ?? 'member', uid }, typeOf({ client, name }, tier)).map(documentKey)),
   );
   const servers = await listToolServers(readingPool, actor.workspaceId);
-  const called = refusalFor(actor, 'audit.read') === null ? await listLatestTools(readingPool, actor.workspaceId, entriesMax) : [];
+  const since = downTo(new Date(clock().getTime() - calledMs), 'day');
+  const called =
+    refusalFor(actor, 'audit.read') === null
+      ? await listCalledTools(readingPool, actor.workspaceId, { since, after, limit: limit + 1 })
+      : [];
   const named = toolsNamedIn(
     state.documents.filter(({ id }) => keys.has(documentKey(id))).map(({ document }) => document),
     state.agents.filter((one) => one.name === name).flatMap(({ enabledTools }) => enabledTools),
   );
   const ofServers = servers.flatMap((server) => server.tools.map((tool) => `${server.name}.${tool.name}`));
-  return [...new Set([...ofServers, ...named, ...called])].toSorted();
+  const known = [...new Set([...ofServers, ...named, ...called])].map((tool) => ({ tool, bytes: Buffer.from(tool) }));
+  const from = Buffer.from(after ?? '');
+  return known
+    .filter(({ bytes }) => Buffer.compare(bytes, from) > 0)
+    .toSorted((a, b) => Buffer.compare(a.bytes, b.bytes))
+    .map(({ tool }) => tool);
 }

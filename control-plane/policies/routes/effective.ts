@@ -43,8 +43,8 @@ export function addEffectiveRoute(app: FastifyInstance, deps: AppDeps): void {
     tag: 'Policies',
     summary: 'Reads what becomes of the calls of one subject and one agent, by tool and tier',
     description: `Each cell is the decision about a direct call that has used nothing of its limits and caps. The tools are those of tool servers, those
-that the documents of the subject and \`enabledTools\` of the agent name, and, for callers that may read the audit log, those of the newest 1,000
-entries. They are sorted by name; \`next\` is absent on the last page. A member may ask about themselves and about roles.`,
+that the documents of the subject and \`enabledTools\` of the agent name, and, for callers that may read the audit log, those that were called
+in the last 30 days. They are sorted by name; \`next\` is absent on the last page. A member may ask about themselves and about roles.`,
     answers: object(
       {
         subject: object({ sub: orNull(text), role: orNull(word(roles)), client: text, agent: text }),

@@ -181,3 +181,25 @@ export function unknownAgentsQuery(workspaceId: number, { since, limit, after }:
     values: [workspaceId, since, limit + 1, after?.lastAt ?? null, after?.name ?? null],
   };
 }
+
+/** The time of which called tools are listed. */
+interface CalledQuery {
+  /** The start of a UTC day. */
+  readonly since: Date;
+  /** Only tools after this one; null: from the first. */
+  readonly after: string | null;
+  readonly limit: number;
+}
+
+/** Returns the tools that were called since then, each once, in the order of their UTF-8 bytes. A call without a name is left out. */
+export async function listCalledTools(pool: pg.Pool, workspaceId: number, query: CalledQuery): Promise<readonly string[]> {
+  const rows = await queryPatiently<{ tool: string }>(pool, calledToolsQuery(workspaceId, query));
+  return rows.map(({ tool }) => tool);
+}
+
+export function calledToolsQuery(workspaceId: number, { since, after, limit }: CalledQuery) {
+  return {
+    text: `select distinct tool from decision_count where workspace_id = $1 and slots = 24 and at >= $2 and tool > $3 order by tool limit $4`,
+    values: [workspaceId, since, after ?? '', limit],
+  };
+}

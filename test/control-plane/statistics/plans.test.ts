@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { QueryConfig } from 'pg';
 import { daysBetween, ensureDays } from '../../../control-plane/audit/store/partitions.ts';
-import { decisionsQuery, unknownAgentsQuery } from '../../../control-plane/statistics/store/read-counts.ts';
+import { calledToolsQuery, decisionsQuery, unknownAgentsQuery } from '../../../control-plane/statistics/store/read-counts.ts';
 import type { DecisionsQuery } from '../../../control-plane/statistics/rules/stats-query.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
@@ -81,6 +81,13 @@ test.each([
 
 test('agents that are not registered', async () => {
   expect(await reads(unknownAgentsQuery(1, { since: before(7 * 24), limit: 10, after: null }))).toEqual({
+    rows: 7 * keys,
+    partitions: 7 + 1,
+  });
+});
+
+test('tools that were called', async () => {
+  expect(await reads(calledToolsQuery(1, { since: before(7 * 24), after: null, limit: 10 }))).toEqual({
     rows: 7 * keys,
     partitions: 7 + 1,
   });
