@@ -47,7 +47,10 @@ export async function startChores(deps: ChoreDeps, retentionDays: number, undo: 
   };
   await maintainPartitions(deps, retentionDays, isExporting);
   const messages: Chore = [() => deps.approvals.deliveries.startIfNeeded(), 'messages about approvals are not sent'];
-  const uncounted: Chore = [() => catchUpCounts(deps), 'entries that an earlier version stored were not counted'];
+  const uncounted = alongside((stopped) => catchUpCounts(deps, stopped), 'entries that an earlier version stored were not counted', {
+    log,
+    undo,
+  });
   await inTurn([oldRuns, sealed, messages, uncounted]);
   every(hourMs, [
     oldRuns,
@@ -68,4 +71,29 @@ export async function startChores(deps: ChoreDeps, retentionDays: number, undo: 
     [() => removeExcessCounters(deps), 'counters beyond the share of a key were not removed'],
     sealed,
   ]);
+}
+
+/**
+ * A job that can take many minutes, so the start and the other jobs do not wait for it. A turn that comes while it runs is
+ * left out.
+ */
+function alongside(
+  run: (stopped: AbortSignal) => Promise<void>,
+  failed: string,
+  { log, undo }: { readonly log: ChoreDeps['log']; readonly undo: Undo },
+): Chore {
+  const stopping = new AbortController();
+  let running: Promise<void> | null = null;
+  const start = async (): Promise<void> => {
+    running ??= run(stopping.signal)
+      .catch((error: unknown) => log.error(loggable(error), failed))
+      .finally(() => {
+        running = null;
+      });
+  };
+  undo.push(async () => {
+    stopping.abort();
+    await running;
+  });
+  return [start, failed];
 }

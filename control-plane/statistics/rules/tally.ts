@@ -1,5 +1,5 @@
 // Counts the entries of a commit for the statistics: decisions by all that they are asked by, and redacted findings by
-// their kind. `count-entries.ts` counts stored entries by the same rules in SQL. Pure.
+// their kind. `store/count-stored.ts` counts stored entries by the same rules in SQL. Pure.
 import { hash } from 'node:crypto';
 import { isObject } from '@tollgate/proto/shape';
 

@@ -1,5 +1,5 @@
-// Counts stored entries that were not counted when they were stored, because a version that does not count stored them.
-// It counts as rules/tally.ts does, in SQL. Migration 0033 counts the entries that there were before it in the same way.
+// Counts stored entries that were not counted when they were stored, because a version that does not count stored them:
+// those from before migration 0033, and those of a rolling update. It counts as rules/tally.ts does, in SQL.
 import type pg from 'pg';
 import { findingBounds } from '../rules/tally.ts';
 import { patientQuery } from '../../database/transaction.ts';

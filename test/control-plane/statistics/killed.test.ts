@@ -1,11 +1,14 @@
-// Control planes that are killed while they take entries in, and a transaction that is rolled back after its counts were
-// written: what is counted is what is stored.
+// Control planes that are killed while they take entries in or count what was stored before, and a transaction that is
+// rolled back after its counts were written: what is counted is what is stored.
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createIngest } from '../../../control-plane/audit/operations/ingest-batch.ts';
+import { migrate } from '../../../control-plane/database/migrate.ts';
+import { catchUpCounts } from '../../../control-plane/statistics/operations/catch-up.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { miscounted } from '../../support/miscounted.ts';
 import { exitOf, startSource } from '../../support/source-process.ts';
+import { undoMigrationsFrom } from '../../support/undo-migrations.ts';
 import { batchOf, entry, records, spool } from '../spool.ts';
 
 let database: TestDatabase;
@@ -95,3 +98,74 @@ test('a batch for a day that is being dropped waits for it before it holds any c
   const { rows } = await database.pool.query('select deadlocks from pg_stat_database where datname = current_database()');
   expect(rows).toEqual([{ deadlocks: '0' }]);
 });
+
+/** Stores entries of two days as a version without counts does. */
+async function storeUncounted(count: number): Promise<void> {
+  const days = ["'2026-06-24'", "'2026-06-25'"];
+  for (const day of days)
+    await database.pool.query(`create table if not exists audit_entry_${day.replaceAll(/\D/g, '')}
+    partition of audit_entry for values from (${day}) to (${day}::timestamptz + interval '1 day')`);
+  await database.pool.query(
+    `with head as (
+       insert into audit_head (workspace_id, ingest) values ($1, $2) returning ingest)
+     insert into audit_entry (workspace_id, ts, spool_id, sequence, ingest, received_at, tool, decision, agent_name, sub, session_id, entry)
+     select $1, ts, $3, n, n, ts, tool, 'allow', 'bot', 'ann', '', jsonb_build_object('hookEvent', 'PreToolUse', 'code', 'allowed',
+         'transform', case n % 3 when 0 then 'redact' else 'log' end,
+         'findings', case n % 3 when 0 then '[{"kind": "email", "count": 2}]'::jsonb else '[]' end)
+     from head, generate_series(1, ingest) n, lateral (select '2026-06-24T10:00:00Z'::timestamptz + n * interval '5 seconds' as ts, 'tool-' || n % 9 as tool) made`,
+    [workspaceId, count, spool('f')],
+  );
+}
+
+const progress = async (): Promise<{ entries: number; ingest: number; counted: number }> => {
+  const { rows } = await database.pool.query(
+    `select (select count(*)::int from audit_entry) as entries, (select ingest::int from count_head) as ingest,
+       (select sum(total)::int from decision_count where slots = 24) as counted`,
+  );
+  return rows[0];
+};
+
+test('entries of before the counts are counted wholly and once, by a job that is killed in the middle, and next to new entries', async () => {
+  const before = 12_000;
+  await undoMigrationsFrom(database.pool, '0033_decision_count');
+  await storeUncounted(before);
+  await migrate(database.connection);
+  // New entries that come first are not counted either, because those before them are not.
+  const ingest = createIngest({ pool: database.pool, clock: () => new Date('2026-06-25T12:00:00Z') });
+  const bring = (from: number) => ingest(batchOf({ workspaceId, spoolId: spool('a'), records: records(from, from + 9, () => entry()) }));
+  await bring(1);
+  expect(await progress()).toEqual({ entries: before + 10, ingest: null, counted: null });
+  // The second transaction of the job waits after it has written its counts.
+  await database.pool.query(
+    `create function wait() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(4711); return new; end $$;
+     create trigger waits before update on count_head for each row when (new.ingest = 10000) execute function wait()`,
+  );
+  const holder = await database.pool.connect();
+  await holder.query('select pg_advisory_lock(4711)');
+  const child = startSource('count-until-killed.ts', JSON.stringify(database.connection));
+  await expect
+    .poll(async () => (await holder.query("select from pg_locks where locktype = 'advisory' and objid = 4711 and not granted")).rowCount, {
+      timeout: 60_000,
+    })
+    .toBe(1);
+  // New entries wait for that transaction.
+  const waiting = bring(11);
+  child.kill('SIGKILL');
+  await exitOf(child);
+  await holder.query('select pg_advisory_unlock(4711)');
+  holder.release();
+  await waiting;
+  await settled();
+  await database.pool.query('drop trigger waits on count_head');
+  expect(await progress()).toEqual({ entries: before + 20, ingest: 5_000, counted: 5_000 });
+  // Two jobs, and entries that come meanwhile.
+  const bringing = async (): Promise<void> => {
+    for (let from = 21; from < 121; from += 10) await bring(from);
+  };
+  await Promise.all([catchUpCounts({ pool: database.pool }), bringing(), catchUpCounts({ pool: database.pool })]);
+  await bring(121);
+  await catchUpCounts({ pool: database.pool });
+  const all = before + 130;
+  expect(await progress()).toEqual({ entries: all, ingest: all, counted: all });
+  expect(await differences()).toEqual([]);
+}, 120_000);
