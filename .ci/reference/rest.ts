@@ -57,6 +57,7 @@ const needs: Readonly<Record<string, readonly Action[] | Credential>> = {
   makeCheckpoint: ['audit.read'],
   exportAudit: ['audit.read'],
   listLogKeys: ['audit.read'],
+  listGaps: ['audit.read'],
   tailAudit: ['audit.read'],
   listEvents: ['event.read'],
   explainCall: ['policy.explain'],

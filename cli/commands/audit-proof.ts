@@ -1,5 +1,5 @@
-// `tollgate audit checkpoint`, `keys` and `verify`: create a checkpoint of the log, list its public keys, and check an
-// export against stored checkpoints and keys. `verify` needs no network: it reads only files.
+// `tollgate audit checkpoint`, `keys`, `gaps` and `verify`: create a checkpoint of the log, list its public keys and what is
+// missing in it, and check an export against stored checkpoints and keys. `verify` needs no network: it reads only files.
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
@@ -21,6 +21,12 @@ export function addProofCommands(group: Command, cli: Cli): void {
     .option('--size <count>', 'print an earlier checkpoint with exactly this number of items')
     .action(act(cli, takeCheckpoint));
   group.command('keys').description('list the public keys with which checkpoints may be signed').action(act(cli, listKeys));
+  group
+    .command('gaps')
+    .description('list where entries are missing because they never arrived, newest first')
+    .option('--limit <count>', 'maximum number; default: 200')
+    .option('--cursor <next>', 'continue after the previous answer')
+    .action(act(cli, listGaps));
   group
     .command('verify')
     .argument('<export>', 'a file written by: audit export --proof')
@@ -58,6 +64,23 @@ async function listKeys({ print, client }: Asked<object>): Promise<void> {
     answer,
     rowsIn(answer, 'keys').map((row) => textIn(row, 'key')),
   );
+}
+
+async function listGaps({ options, print, client }: Asked<{ readonly limit?: string; readonly cursor?: string }>): Promise<void> {
+  const { limit, cursor } = options;
+  const answer = await (await client()).ask('GET', `${path}/gaps`, { query: { limit, cursor } });
+  await print.table(answer, rowsIn(answer, 'gaps'), {
+    empty: 'the log has no gaps',
+    columns: [
+      { head: 'known since', of: (row) => row['receivedAt'] },
+      { head: 'item', of: (row) => row['n'] },
+      { head: 'records', of: (row) => row['records'] },
+      { head: 'spool', of: (row) => row['spoolId'] },
+      { head: 'from', of: (row) => row['firstSequence'] },
+      { head: 'reason', of: (row) => row['reason'] },
+    ],
+  });
+  if ('next' in answer) print.note(`there is more: --cursor ${textIn(answer, 'next')}`);
 }
 
 interface VerifyOptions {

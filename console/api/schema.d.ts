@@ -794,6 +794,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/{workspace}/admin/audit/gaps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists where entries are missing in the log, newest first
+         * @description A gap is an item of the log for records of a sidecar that never arrived, such as entries that became unreadable on its disk. What is
+         *     not in the log yet is in the answer of `GET …/admin/sidecars`: `spool` waits, `refused` is not taken, `unrecorded` was never written. That
+         *     items were removed from the database afterwards only the check of an export against a checkpoint shows. `next` is absent on the last page.
+         */
+        get: operations["listGaps"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/{workspace}/admin/audit/keys": {
         parameters: {
             query?: never;
@@ -8335,6 +8357,99 @@ export interface operations {
                 headers: {
                     /** @description seconds */
                     "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description An internal error of this server. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database cannot be reached or cannot write, or the server is stopping; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listGaps: {
+        parameters: {
+            query?: {
+                /** @description values outside the range are clamped */
+                limit?: number;
+                /** @description `next` of the previous page */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description the slug in the key */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        gaps: {
+                            firstSequence: number;
+                            lastSequence: number;
+                            /** @description the number of the item in the log, as in the export of the chain */
+                            n: number;
+                            /** @description why, in the words of the sidecar or of the control plane */
+                            reason: string;
+                            /**
+                             * Format: date-time
+                             * @description when the loss became known, which is after the calls
+                             */
+                            receivedAt: string;
+                            /** @description how many are missing: from `firstSequence` to `lastSequence`, both inclusive */
+                            records: number;
+                            /** @description the spool whose records are missing; ids of entries begin with it */
+                            spoolId: string;
+                        }[];
+                        next?: string;
+                    };
+                };
+            };
+            /** @description The request is malformed; every problem is named with its place. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing, malformed, unknown, revoked or expired, or the session has ended. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
+            403: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {

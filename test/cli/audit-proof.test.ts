@@ -1,4 +1,4 @@
-// `tollgate audit checkpoint`, `keys`, `export --proof` and `verify`, over files.
+// `tollgate audit checkpoint`, `keys`, `gaps`, `export --proof` and `verify`, over files.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -152,4 +152,17 @@ test('a proof covers everything, and is never written to a terminal', async () =
     code: 1,
     err: expect.stringContaining('--after must be a number or a file that can be read, but is /nowhere/note'),
   });
+});
+
+test('the gaps of the log are listed with what is missing and why, in pages', async () => {
+  await ship(rest, spool('e'), [lost(1, 'a \u001b[31mtorn\u202e record', 7), ...records(8, 8), lost(9, 'unreadable on disk')]);
+  const { code, out, err } = await tollgate(['audit', 'gaps', '--limit', '1']);
+  expect(code).toBe(0);
+  expect(out).toMatch(/records +.*reason/);
+  expect(out).toContain('unreadable on disk');
+  const [, cursor = ''] = /^there is more: --cursor (\d+)\n$/.exec(err) ?? [];
+  const older = await tollgate(['audit', 'gaps', '--cursor', cursor]);
+  expect(older.out).toMatch(new RegExp(`7 +${spool('e')} +1 `));
+  expect(older.out).not.toContain('\u001b[31m');
+  expect(jsonOf(await tollgate(['--json', 'audit', 'gaps', '--cursor', cursor]))).toMatchObject({ gaps: [{ records: 7 }, {}] });
 });

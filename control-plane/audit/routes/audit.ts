@@ -8,6 +8,7 @@ import { type AdminEvent, type EventPosition, eventIdOf, listEvents } from '../o
 import { listLogKeys, makeCheckpoint, readCheckpoint } from '../operations/checkpoint.ts';
 import { exportAudit } from '../operations/export-audit.ts';
 import { exportChain } from '../operations/export-chain.ts';
+import { listGaps } from '../operations/list-gaps.ts';
 import { queryAudit } from '../operations/query-audit.ts';
 import { createTailAudit, type TailItem } from '../operations/tail-audit.ts';
 import type { StreamDeps } from '../../http/deps.ts';
@@ -71,10 +72,21 @@ const checkpointAnswer = object({
   checkpoint: { ...text, description: 'a C2SP signed note' },
 });
 
+const gap = object({
+  n: { ...integer, description: 'the number of the item in the log, as in the export of the chain' },
+  spoolId: { ...text, description: 'the spool whose records are missing; ids of entries begin with it' },
+  firstSequence: integer,
+  lastSequence: integer,
+  records: { ...integer, description: 'how many are missing: from `firstSequence` to `lastSequence`, both inclusive' },
+  reason: { ...text, description: 'why, in the words of the sidecar or of the control plane' },
+  receivedAt: { ...dateTime, description: 'when the loss became known, which is after the calls' },
+});
+
 export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
   addEntryRoutes(app, deps);
   addCallRoute(app, deps);
   addChainRoutes(app, deps);
+  addGapRoute(app, deps);
   addEventRoutes(app, deps);
 }
 
@@ -187,6 +199,34 @@ function addChainRoutes(app: FastifyInstance, deps: StreamDeps): void {
     input: () => null,
     answer: (keys) => keys,
   });
+}
+
+/** Says where entries are missing. */
+function addGapRoute(app: FastifyInstance, deps: StreamDeps): void {
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/audit/gaps',
+    id: 'listGaps',
+    tag: 'Audit',
+    summary: 'Lists where entries are missing in the log, newest first',
+    description: `A gap is an item of the log for records of a sidecar that never arrived, such as entries that became unreadable on its disk. What is
+not in the log yet is in the answer of \`GET …/admin/sidecars\`: \`spool\` waits, \`refused\` is not taken, \`unrecorded\` was never written. That
+items were removed from the database afterwards only the check of an export against a checkpoint shows. \`next\` is absent on the last page.`,
+    answers: object({ gaps: listOf(gap), count: integer }, { next: text }),
+    operation: listGaps,
+    schema: { params: inWorkspace, querystring: pageQuery },
+    input: ({ query }) => ({ limit: limitOf(query.limit ?? '200'), before: query.cursor === undefined ? null : itemOf(query.cursor) }),
+    answer: ({ gaps, ...rest }) => ({
+      gaps: gaps.map((one) => ({ ...one, records: one.lastSequence - one.firstSequence + 1 })),
+      count: gaps.length,
+      ...rest,
+    }),
+  });
+}
+
+function itemOf(cursor: string): number {
+  if (!/^\d{1,15}$/.test(cursor)) throw badRequest('cursor must be the `next` of an earlier answer');
+  return Number(cursor);
 }
 
 function addEventRoutes(app: FastifyInstance, deps: StreamDeps): void {
