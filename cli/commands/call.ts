@@ -66,7 +66,7 @@ function outputLines({ decision, outcome, decisionReason }: Row): readonly strin
 function placeInTime(explainedAt: unknown): string {
   if (!isRow(explainedAt)) return 'explanation';
   const revision = shown(explainedAt['revision']);
-  return explainedAt['isCurrent'] === true
-    ? `by the policy of revision ${revision}, which is the same today`
-    : `by the policy of revision ${revision}; it has changed since`;
+  const since = explainedAt['isCurrent'] === true ? ', which is the same today' : '; it has changed since';
+  const guessed = explainedAt['isWhole'] === false ? '; the entry does not name the caller in full, so a part of it is guessed' : '';
+  return `by the policy of revision ${revision}${since}${guessed}`;
 }

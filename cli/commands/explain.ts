@@ -15,6 +15,7 @@ interface Question {
   readonly agentType?: string;
   readonly agent?: string;
   readonly client?: string;
+  readonly above?: readonly string[];
   readonly input?: string;
 }
 
@@ -29,6 +30,7 @@ export function addExplainCommand(program: Command, cli: Cli): void {
     .addOption(new Option('--agent-type <key>', '<client>::<tier>::<name>').conflicts(['agent', 'client']))
     .option('--agent <name>', 'name of the agent; default: no name')
     .option('--client <name>', 'client of the agent; default: tollgate')
+    .option('--above <key...>', 'the agents above in the chain, root first, each as <client>::<tier>::<name>; default: a direct call')
     .option('--input <json>', 'the input of the call, which cases of rules read; default: any')
     .addHelpText('after', example)
     .action(act(cli, explain));
@@ -38,11 +40,11 @@ const example = `
 For example: tollgate explain --tool payments.transfer --tier api --role member --input '{"amount": 500}'`;
 
 async function explain({ options, print, client }: Asked<Question>): Promise<void> {
-  const { tool, tier, sub, role } = options;
+  const { tool, tier, sub, role, above } = options;
   if (sub === undefined && role === undefined) throw new Failure('the caller is missing; give --sub <uid> or --role <role>');
   const agentType = options.agentType ?? agentTypeKey({ client: options.client ?? 'tollgate', tier, name: options.agent ?? '' });
   const answer = await (await client()).ask('POST', '/{workspace}/admin/explain', {
-    body: given({ tool, tier, sub, role, agentType, input: parsedInput(options.input) }),
+    body: given({ tool, tier, sub, role, agentType, above, input: parsedInput(options.input) }),
     asksOnly: true,
   });
   await print.lines(answer, print.json ? [] : explanationLines(answer, print.paint));
@@ -75,12 +77,13 @@ export function explanationLines(answer: Row, paint: Paint): readonly string[] {
     ...(answer['toolNames'] === undefined ? [] : rowsIn(answer, 'toolNames')).map(
       ({ host, name, path }) => `name      ${shown(name)} in ${shown(host)}, by ${shown(path)}`,
     ),
-    paint.bold('layers, broad to specific'),
-    ...orNone(
-      rowsIn(answer, 'layers')
-        .filter(speaks)
-        .flatMap((layer) => [layerLine(layer), ...caseLines(layer)]),
-    ),
+    ...(answer['above'] === undefined ? [] : rowsIn(answer, 'above')).flatMap((agent) => [
+      paint.bold(`layers of ${shown(agent['agentType'])}${agent['decides'] === true ? ', which decides' : ''}`),
+      `  together  ${foldLine(rowIn(agent, 'enforced'))}`,
+      ...layerLines(agent),
+    ]),
+    paint.bold(answer['above'] === undefined ? 'layers, broad to specific' : 'layers of the calling agent, broad to specific'),
+    ...layerLines(answer),
     ...(isAllowed
       ? []
       : [paint.bold(decision === 'ask' ? 'would be allowed without a question with' : 'would be allowed with'), ...orNone(waysOf(answer))]),
@@ -103,6 +106,13 @@ function redactionLine(redaction: Row): string {
 }
 
 const namesOf = (list: unknown): string => (Array.isArray(list) && list.length > 0 ? list.map(shown).join(', ') : 'none');
+
+const layerLines = (answer: Row): readonly string[] =>
+  orNone(
+    rowsIn(answer, 'layers')
+      .filter(speaks)
+      .flatMap((layer) => [layerLine(layer), ...caseLines(layer)]),
+  );
 
 const layerLine = (layer: Row): string =>
   `  ${placeOf(layer)}  ${shown(layer['rule'])}${layer['mode'] === 'audit' ? '  (audit only)' : ''}`;

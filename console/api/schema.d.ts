@@ -923,9 +923,9 @@ export interface paths {
         put?: never;
         /**
          * Explains how a call would be decided
-         * @description Of a member or service key (`sub`) or of a role alone; a member may ask about themselves and about roles. A direct call of an agent
-         *     of that type, which has used nothing of its limits and caps. `layers` are all documents that apply to the caller, broad to specific; `enforced`
-         *     and `shadow` are the results of the documents alone. Cases are evaluated for `input`, an undecided one as at a call: the strictest of what its
+         * @description Of a member or service key (`sub`) or of a role alone; a member may ask about themselves and about roles. A call of an agent of
+         *     that type, direct or through the agents in `above`, which has used nothing of its limits and caps and was given all that the agents above may do.
+         *     `enforced` and `shadow` are the results of the documents of all agents of the chain alone, the strictest of them. Cases are evaluated for `input`, an undecided one as at a call: the strictest of what its
          *     rule may say. `wouldAllow` are changes of the policy, `remedies` other calls. If the workspace is frozen or the agent may not call the tool,
          *     only `decision` and `reason` say so.
          */
@@ -8677,10 +8677,137 @@ export interface operations {
                         explainedAt: {
                             /** @description whether the documents that apply to the call are the same today */
                             isCurrent: boolean;
+                            /** @description whether the entry names the caller and every agent above in full; if not, a part is guessed: an agent above has the tier of the calling agent, and its client */
+                            isWhole: boolean;
                             revision: number;
                         } | null;
                         /** @description what `explain` says of this call, by the policy documents of the revision at which it was decided, with the recorded input; agents and tool servers as they are today */
                         explanation: {
+                            /** @description the agents above in the chain, root first; absent for a direct call */
+                            above?: {
+                                agentType: string;
+                                /**
+                                 * @description a rule of this agent decides; if one decides and no agent above has the mark, it is of the calling agent
+                                 * @enum {unknown}
+                                 */
+                                decides?: true;
+                                /** @description what the documents that apply to this agent say */
+                                enforced: {
+                                    attributedTo: {
+                                        /** @enum {string} */
+                                        layer: "workspace" | "role" | "agent-type" | "user" | "default";
+                                        /** @enum {unknown} */
+                                        override?: true;
+                                        /** @enum {string} */
+                                        part?: "organisation" | "self";
+                                        path: string;
+                                    };
+                                    limits: {
+                                        /** @enum {string} */
+                                        layer: "workspace" | "role" | "agent-type" | "user";
+                                        /** @enum {string} */
+                                        part?: "organisation" | "self";
+                                        path: string;
+                                        rateLimit: number;
+                                    }[];
+                                    /** @enum {string} */
+                                    permission: "deny" | "ask" | "allow";
+                                    /** @description the smallest of `limits`; null: none */
+                                    rateLimit: number | null;
+                                    /** @enum {string} */
+                                    transform: "log" | "redact";
+                                };
+                                /** @description the documents that apply to this agent, broad to specific */
+                                layers: {
+                                    /** @description the cases of the rules that match the call */
+                                    cases?: {
+                                        /** @description the part of the condition that could not be evaluated */
+                                        at?: string;
+                                        path: string;
+                                        /**
+                                         * @description why it is undecided
+                                         * @enum {string}
+                                         */
+                                        reason?: "absent" | "type" | "rounded" | "hidden" | "budget" | "unclear";
+                                        /**
+                                         * @description `depends`: no `input` was given
+                                         * @enum {string}
+                                         */
+                                        result: "holds" | "does not hold" | "undecided" | "depends";
+                                        /** @description the fields of the rule that the case replaces; `rateLimit` counts in addition */
+                                        sets: {
+                                            ask?: {
+                                                /** @description `role:<role>` (this role or above), `user:<uid>`, or `subject`, the person that the call is made for */
+                                                approvers: string[];
+                                                channels?: string[];
+                                                /** @enum {unknown} */
+                                                independent?: true;
+                                                need: number;
+                                                pendingSeconds: number;
+                                                reason?: string;
+                                                /** @enum {unknown} */
+                                                self?: true;
+                                                uses: number;
+                                                validSeconds: number;
+                                                /** @enum {string} */
+                                                via?: "session";
+                                                waitSeconds: number;
+                                            };
+                                            /** @enum {string} */
+                                            permission?: "deny" | "ask" | "allow";
+                                            rateLimit?: number;
+                                            reason?: string;
+                                            /** @enum {string} */
+                                            transform?: "log" | "redact";
+                                        };
+                                        /** @description the condition, at most 500 characters of it */
+                                        when?: string;
+                                    }[];
+                                    document: string;
+                                    fields: {
+                                        field: string;
+                                        /** @enum {unknown} */
+                                        override?: true;
+                                        path: string;
+                                        value: unknown;
+                                    }[];
+                                    /** @enum {string} */
+                                    layer: "workspace" | "role" | "agent-type" | "user";
+                                    /** @description null: not set */
+                                    mode: ("enforce" | "audit") | null;
+                                    /** @enum {string} */
+                                    part?: "organisation" | "self";
+                                    path: string;
+                                    rule: Record<string, never>;
+                                }[];
+                                shadow: {
+                                    attributedTo: {
+                                        /** @enum {string} */
+                                        layer: "workspace" | "role" | "agent-type" | "user" | "default";
+                                        /** @enum {unknown} */
+                                        override?: true;
+                                        /** @enum {string} */
+                                        part?: "organisation" | "self";
+                                        path: string;
+                                    };
+                                    limits: {
+                                        /** @enum {string} */
+                                        layer: "workspace" | "role" | "agent-type" | "user";
+                                        /** @enum {string} */
+                                        part?: "organisation" | "self";
+                                        path: string;
+                                        rateLimit: number;
+                                    }[];
+                                    /** @enum {string} */
+                                    permission: "deny" | "ask" | "allow";
+                                    /** @description the smallest of `limits`; null: none */
+                                    rateLimit: number | null;
+                                    /** @enum {string} */
+                                    transform: "log" | "redact";
+                                };
+                                /** @enum {string} */
+                                tier: "interactive" | "subagent" | "background" | "api";
+                            }[];
                             /** @description every rule or case that asks a person about the call, or may ask; all of them must be approved */
                             asks?: {
                                 /** @description `role:<role>` (this role or above), `user:<uid>`, or `subject`, the person that the call is made for */
@@ -8738,6 +8865,7 @@ export interface operations {
                                 /** @enum {string} */
                                 transform: "log" | "redact";
                             };
+                            /** @description the documents that apply to the calling agent, broad to specific */
                             layers: {
                                 /** @description the cases of the rules that match the call */
                                 cases?: {
@@ -8874,7 +9002,7 @@ export interface operations {
                                 name: string;
                                 path: string;
                             }[];
-                            /** @description ways to allow the call without a question, each a list of changes of the policy to make together; `agent` is the profile of the calling agent */
+                            /** @description ways to allow the call without a question, each a list of changes of the policy to make together; `agent` is the profile of an agent of the chain; empty if the call is allowed, or if no change allows such a chain */
                             wouldAllow: {
                                 change: string;
                                 document: string;
@@ -9242,6 +9370,8 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description the agents above in the chain, root first, each as <client>::<tier>::<name>; absent: a direct call */
+                    above?: string[];
                     /** @description <client>::<tier>::<name> */
                     agentType: string;
                     /** @description the input of the call, which cases read; absent: every case may hold */
@@ -9263,6 +9393,131 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description the agents above in the chain, root first; absent for a direct call */
+                        above?: {
+                            agentType: string;
+                            /**
+                             * @description a rule of this agent decides; if one decides and no agent above has the mark, it is of the calling agent
+                             * @enum {unknown}
+                             */
+                            decides?: true;
+                            /** @description what the documents that apply to this agent say */
+                            enforced: {
+                                attributedTo: {
+                                    /** @enum {string} */
+                                    layer: "workspace" | "role" | "agent-type" | "user" | "default";
+                                    /** @enum {unknown} */
+                                    override?: true;
+                                    /** @enum {string} */
+                                    part?: "organisation" | "self";
+                                    path: string;
+                                };
+                                limits: {
+                                    /** @enum {string} */
+                                    layer: "workspace" | "role" | "agent-type" | "user";
+                                    /** @enum {string} */
+                                    part?: "organisation" | "self";
+                                    path: string;
+                                    rateLimit: number;
+                                }[];
+                                /** @enum {string} */
+                                permission: "deny" | "ask" | "allow";
+                                /** @description the smallest of `limits`; null: none */
+                                rateLimit: number | null;
+                                /** @enum {string} */
+                                transform: "log" | "redact";
+                            };
+                            /** @description the documents that apply to this agent, broad to specific */
+                            layers: {
+                                /** @description the cases of the rules that match the call */
+                                cases?: {
+                                    /** @description the part of the condition that could not be evaluated */
+                                    at?: string;
+                                    path: string;
+                                    /**
+                                     * @description why it is undecided
+                                     * @enum {string}
+                                     */
+                                    reason?: "absent" | "type" | "rounded" | "hidden" | "budget" | "unclear";
+                                    /**
+                                     * @description `depends`: no `input` was given
+                                     * @enum {string}
+                                     */
+                                    result: "holds" | "does not hold" | "undecided" | "depends";
+                                    /** @description the fields of the rule that the case replaces; `rateLimit` counts in addition */
+                                    sets: {
+                                        ask?: {
+                                            /** @description `role:<role>` (this role or above), `user:<uid>`, or `subject`, the person that the call is made for */
+                                            approvers: string[];
+                                            channels?: string[];
+                                            /** @enum {unknown} */
+                                            independent?: true;
+                                            need: number;
+                                            pendingSeconds: number;
+                                            reason?: string;
+                                            /** @enum {unknown} */
+                                            self?: true;
+                                            uses: number;
+                                            validSeconds: number;
+                                            /** @enum {string} */
+                                            via?: "session";
+                                            waitSeconds: number;
+                                        };
+                                        /** @enum {string} */
+                                        permission?: "deny" | "ask" | "allow";
+                                        rateLimit?: number;
+                                        reason?: string;
+                                        /** @enum {string} */
+                                        transform?: "log" | "redact";
+                                    };
+                                    /** @description the condition, at most 500 characters of it */
+                                    when?: string;
+                                }[];
+                                document: string;
+                                fields: {
+                                    field: string;
+                                    /** @enum {unknown} */
+                                    override?: true;
+                                    path: string;
+                                    value: unknown;
+                                }[];
+                                /** @enum {string} */
+                                layer: "workspace" | "role" | "agent-type" | "user";
+                                /** @description null: not set */
+                                mode: ("enforce" | "audit") | null;
+                                /** @enum {string} */
+                                part?: "organisation" | "self";
+                                path: string;
+                                rule: Record<string, never>;
+                            }[];
+                            shadow: {
+                                attributedTo: {
+                                    /** @enum {string} */
+                                    layer: "workspace" | "role" | "agent-type" | "user" | "default";
+                                    /** @enum {unknown} */
+                                    override?: true;
+                                    /** @enum {string} */
+                                    part?: "organisation" | "self";
+                                    path: string;
+                                };
+                                limits: {
+                                    /** @enum {string} */
+                                    layer: "workspace" | "role" | "agent-type" | "user";
+                                    /** @enum {string} */
+                                    part?: "organisation" | "self";
+                                    path: string;
+                                    rateLimit: number;
+                                }[];
+                                /** @enum {string} */
+                                permission: "deny" | "ask" | "allow";
+                                /** @description the smallest of `limits`; null: none */
+                                rateLimit: number | null;
+                                /** @enum {string} */
+                                transform: "log" | "redact";
+                            };
+                            /** @enum {string} */
+                            tier: "interactive" | "subagent" | "background" | "api";
+                        }[];
                         /** @description every rule or case that asks a person about the call, or may ask; all of them must be approved */
                         asks?: {
                             /** @description `role:<role>` (this role or above), `user:<uid>`, or `subject`, the person that the call is made for */
@@ -9320,6 +9575,7 @@ export interface operations {
                             /** @enum {string} */
                             transform: "log" | "redact";
                         };
+                        /** @description the documents that apply to the calling agent, broad to specific */
                         layers: {
                             /** @description the cases of the rules that match the call */
                             cases?: {
@@ -9456,7 +9712,7 @@ export interface operations {
                             name: string;
                             path: string;
                         }[];
-                        /** @description ways to allow the call without a question, each a list of changes of the policy to make together; `agent` is the profile of the calling agent */
+                        /** @description ways to allow the call without a question, each a list of changes of the policy to make together; `agent` is the profile of an agent of the chain; empty if the call is allowed, or if no change allows such a chain */
                         wouldAllow: {
                             change: string;
                             document: string;

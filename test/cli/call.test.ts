@@ -30,7 +30,8 @@ test('the layers, who won, and what would allow it', async () => {
   expect([code, err]).toEqual([0, '']);
   expect(out).toContain('deny  pay.out  policy_denied: ');
   expect(out).toContain('agent     root → bot (api), for ann');
-  expect(out).toMatch(/by the policy of revision \d+, which is the same today/);
+  expect(out).toMatch(/by the policy of revision \d+, which is the same today; the entry does not name the caller in full/);
+  expect(out).toContain('layers of claude-code::api::root\n');
   expect(out).toContain('enforced  deny, no rate limit, log; by workspace tools["pay.out"].api');
   expect(out).toMatch(/would be allowed with\n {2}workspace tools\["pay\.out"\]\.api: /);
   // What a terminal would act on is escaped.

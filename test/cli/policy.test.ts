@@ -377,6 +377,15 @@ workspacePolicy:
 });
 
 describe('explain', () => {
+  test('of a call through a chain prints the layers of each agent, and which of them decides', async () => {
+    const words = ['explain', '--tool', 'github.push', '--tier', 'api', '--role', 'member', '--agent', 'bot'];
+    const { out } = await tollgate([...words, '--above', 'ide::api::root', 'ide::background::middle']);
+    expect(out).toContain('layers of ide::api::root\n');
+    expect(out).toContain('layers of ide::background::middle\n');
+    expect(out).toContain('layers of the calling agent, broad to specific');
+    expect(await tollgate([...words, '--above', 'root'])).toMatchObject({ code: 1, err: expect.stringContaining('above[0]') });
+  });
+
   test('shows the decision, the rules, and what would have to change', async () => {
     await tollgate(at(['policy', 'apply'], file(policies)));
     const words = ['explain', '--tool', 'github.push', '--tier', 'api', '--role', 'member'];

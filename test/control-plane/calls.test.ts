@@ -132,7 +132,7 @@ test('a member’s own part of that revision applies too, and the role that the 
   expect(explanation?.decision).toBe('deny');
   expect(explanation?.layers).toContainEqual(expect.objectContaining({ document: 'user:ann:self', mode: 'enforce' }));
   expect(explanation?.layers).toContainEqual(expect.objectContaining({ document: 'role:admin' }));
-  expect(explainedAt).toEqual({ revision, isCurrent: false });
+  expect(explainedAt).toEqual({ revision, isCurrent: false, isWhole: true });
 });
 
 test('cases are evaluated for the recorded input, and what redaction hides of it is undecided', async () => {
@@ -154,6 +154,60 @@ test('cases are evaluated for the recorded input, and what redaction hides of it
   expect(explanation?.decision).toBe('deny');
   expect(explanation?.layers[0]).toMatchObject({ cases: [{ result: 'holds' }, { result: 'undecided', reason: 'hidden' }] });
   await removeWorkspacePolicy();
+});
+
+test('a call through a chain of agents has the layers of each agent, by the policy of its revision, and names the one that decided', async () => {
+  const rootType = 'claude-code::api::root';
+  await put(`agentTypePolicies/${encodeURIComponent('claude-code::api::bot')}`, { tools: { [tool]: { api: { permission: 'allow' } } } });
+  const revision = await put(`agentTypePolicies/${encodeURIComponent(rootType)}`, { tools: { [tool]: { api: { permission: 'deny' } } } });
+  const chained = {
+    revision,
+    decision: 'deny',
+    code: 'policy_denied',
+    chain: ['root', 'bot'],
+    depth: 1,
+    sub: 'agent:1',
+    originSub: 'ann',
+  } as const;
+  await shipped([
+    { requestId: 'chained', ...chained, chainClaimed: true },
+    { requestId: 'observed', ...chained },
+  ]);
+  await rest.ask('DELETE', `${admin}/agentTypePolicies/${encodeURIComponent(rootType)}`);
+  const { explanation, explainedAt } = await shown('chained');
+  expect(explanation).toMatchObject({
+    decision: 'deny',
+    enforced: { permission: 'deny', attributedTo: { layer: 'agent-type', path: `tools["${tool}"].api` } },
+    above: [{ agentType: rootType, tier: 'api', decides: true, enforced: { permission: 'deny' } }],
+  });
+  expect(Object(explanation).above[0].layers).toContainEqual(
+    expect.objectContaining({ document: `agent-type:${rootType}`, mode: 'enforce', rule: { permission: 'deny' } }),
+  );
+  expect(explanation?.layers).toContainEqual(
+    expect.objectContaining({ document: 'agent-type:claude-code::api::bot', rule: { permission: 'allow' } }),
+  );
+  expect(Object(explanation).wouldAllow[0]).toEqual([
+    expect.objectContaining({ document: `agent-type:${rootType}`, change: 'set permission "allow"' }),
+  ]);
+  // The document of the agent above is gone, so what applies to the call is not the same today.
+  expect(explainedAt).toEqual({ revision, isCurrent: false, isWhole: true });
+  // A chain that a sidecar observed has no tiers and clients of the agents above.
+  expect((await shown('observed')).explainedAt).toEqual({ revision, isCurrent: false, isWhole: false });
+  await rest.ask('DELETE', `${admin}/agentTypePolicies/${encodeURIComponent('claude-code::api::bot')}`);
+});
+
+test('a chain that is longer than any that may call has no explanation', async () => {
+  await shipped([
+    {
+      requestId: 'deep',
+      chain: Array.from({ length: 18 }, (_, n) => `a${n}`),
+      depth: 17,
+      originSub: 'ann',
+      sub: 'agent:1',
+      chainClaimed: true,
+    },
+  ]);
+  expect(await shown('deep')).toMatchObject({ explanation: null, unexplained: expect.stringContaining('does not name the caller') });
 });
 
 test('a call of a frozen workspace is explained as such, although the workspace is not frozen any more', async () => {

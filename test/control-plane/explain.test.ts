@@ -45,6 +45,49 @@ const put = async (path: string, body: object, key = rest.owner): Promise<void> 
 const typePath = `agentTypePolicies/${encodeURIComponent(agentType)}`;
 const said = ({ layers }: Explanation) => layers.map(({ document, mode, path, rule }) => [document, mode, path, rule]);
 
+test('a call through a chain has the layers of the agents above, root first, and says which agent decides and what would allow it', async () => {
+  const [root, middle] = ['claude-code::api::root', 'hook::background::middle'];
+  await put(`agentTypePolicies/${encodeURIComponent(middle)}`, { tools: { 'github.*': { background: { ...deny, rateLimit: 2 } } } });
+  await put('rolePolicies/member', { defaults: { background: { transform: 'redact' } } });
+  const explanation = await explain({ sub: 'ann', above: [root, middle] });
+  expect(explanation).toMatchObject({
+    decision: 'deny',
+    enforced: { permission: 'deny', transform: 'redact', attributedTo: { layer: 'agent-type', path: 'tools["github.*"].background' } },
+    above: [
+      { agentType: root, tier: 'api', enforced: { permission: 'allow', transform: 'log' } },
+      { agentType: middle, tier: 'background', decides: true, enforced: { permission: 'deny', rateLimit: 2, transform: 'redact' } },
+    ],
+    wouldAllow: [
+      [{ document: `agent-type:${middle}`, path: 'tools["github.*"].background', change: 'set permission "allow"' }],
+      [{ document: 'user:ann:organisation', path: `tools["${tool}"].background` }],
+    ],
+  });
+  expect(said(explanation).map(([document]) => document)).toEqual([
+    'workspace',
+    'role:member',
+    `agent-type:${agentType}`,
+    'user:ann:organisation',
+    'user:ann:self',
+  ]);
+  expect(Object(explanation).above[0]).not.toHaveProperty('decides');
+  expect(await explain({ sub: 'ann', above: [] })).not.toHaveProperty('above');
+});
+
+test('a chain that no agent may be called through is denied, and no change of the policy is named for it', async () => {
+  await rest.createAgent({ name: 'root', enabledTools: ['github.*'], canDelegate: false });
+  const once = await explain({ sub: 'ann', above: ['claude-code::api::root'] });
+  expect(once.reason).toMatch(/^delegation_denied: agent "root" may not delegate/);
+  expect(once.wouldAllow).toEqual([
+    [expect.objectContaining({ layer: 'agent', document: 'root', path: 'canDelegate', change: 'set true' })],
+  ]);
+  const twice = await explain({ sub: 'ann', above: ['claude-code::api::root', 'claude-code::api::root'] });
+  expect([twice.decision, twice.wouldAllow]).toEqual(['deny', []]);
+  for (const above of [['root'], ['a::b::c'], Array.from({ length: 17 }, () => agentType), 'root', [7]]) {
+    const answer = await rest.ask('POST', `${admin}/explain`, { body: { sub: 'ann', agentType, tier: 'api', tool, above } });
+    expect([answer.status, errorOf(answer)]).toEqual([400, expect.stringContaining('above')]);
+  }
+});
+
 describe('an explanation', () => {
   test('has every layer, broad to specific, set or not, with the rule it contributes and its path', async () => {
     const own = await rest.keyOf('member', ['*'], 'ann');

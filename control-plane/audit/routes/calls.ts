@@ -48,7 +48,15 @@ const answers = object({
       'what `explain` says of this call, by the policy documents of the revision at which it was decided, with the recorded input; agents and tool servers as they are today',
   },
   explainedAt: orNull(
-    object({ revision: integer, isCurrent: { ...flag, description: 'whether the documents that apply to the call are the same today' } }),
+    object({
+      revision: integer,
+      isCurrent: { ...flag, description: 'whether the documents that apply to the call are the same today' },
+      isWhole: {
+        ...flag,
+        description:
+          'whether the entry names the caller and every agent above in full; if not, a part is guessed: an agent above has the tier of the calling agent, and its client',
+      },
+    }),
   ),
   unexplained: { ...orNull(text), description: 'why there is no explanation' },
   approval: { ...orNull(approvalRef), description: 'the approval of the call, if the caller may see it' },

@@ -1,7 +1,8 @@
-// Explains a recorded call: why it was decided as it was, by the policy documents of the revision at which it was decided.
+// Explains a recorded call: why it was decided as it was, by the policy documents of the revision at which it was decided,
+// for each agent of its chain.
 // Agents, tool servers and keys have no history, so they are as they are today. Nothing is written.
 import { isDeepStrictEqual } from 'node:util';
-import { agentTypeKey, documentKey, parseAgentType, type Tier } from '@tollgate/proto/contract';
+import { agentTypeKey, bounds, documentKey, parseAgentType, type Tier } from '@tollgate/proto/contract';
 import {
   documentIdsFor,
   explainCall as explainState,
@@ -9,6 +10,7 @@ import {
   type PolicySource,
   type ReplayedCaller,
   type StoredDocument,
+  Undecided,
 } from '@tollgate/sidecar/engine/compile';
 import { type OperationDeps, readOperation } from '../../access/operation.ts';
 import { refusalFor, refusalForOther } from '../../access/rules/access.ts';
@@ -21,8 +23,11 @@ import { readAhead } from './read-ahead.ts';
 export type RecordedExplanation =
   | {
       readonly explanation: Explanation;
-      /** `isCurrent`: the documents that apply to the call are the same today. */
-      readonly at: { readonly revision: number; readonly isCurrent: boolean };
+      /**
+       * `isCurrent`: the documents that apply to the call are the same today. `isWhole`: the entry names the caller and every
+       * agent above in full. Otherwise a client or a tier of an agent above is guessed.
+       */
+      readonly at: { readonly revision: number; readonly isCurrent: boolean; readonly isWhole: boolean };
     }
   /** Why there is no explanation. */
   | { readonly unexplained: string };
@@ -58,17 +63,27 @@ interface AskedCaller {
   readonly caller: ReplayedCaller;
   readonly agentType: string;
   readonly tier: Tier;
+  /** The agents above, root first. */
+  readonly above: readonly { readonly agentType: string; readonly tier: Tier }[];
   /** Null for a service key. */
   readonly uid: string | null;
 }
 
 function askedBy({ caller, tier }: ReplayedCall): AskedCaller | null {
-  const hop = caller?.hops.at(-1);
-  if (caller === null || hop === undefined) return null;
-  const agentType = agentTypeKey({ client: hop.client, tier, name: hop.name });
-  if (parseAgentType(agentType) === null) return null;
-  return { caller, agentType, tier, uid: caller.sub.startsWith('apikey:') ? null : caller.sub };
+  const agents = caller?.hops.map((hop) => ({ agentType: agentTypeKey(hop), tier: hop.tier })) ?? [];
+  const calling = agents.at(-1);
+  if (caller === null || calling === undefined || agents.length - 1 > bounds.delegationDepth) return null;
+  if (agents.some((one) => parseAgentType(one.agentType) === null)) return null;
+  return {
+    caller,
+    agentType: calling.agentType,
+    tier,
+    above: agents.slice(0, -1),
+    uid: caller.sub.startsWith('apikey:') ? null : caller.sub,
+  };
 }
+
+const unknownScopes = new Undecided('hidden', 'agent.scopes');
 
 interface Recorded {
   readonly actor: Actor;
@@ -82,8 +97,9 @@ async function explained(
   { readingPool, defaults }: OperationDeps,
   { actor, state, revision, call, asked }: Recorded,
 ): Promise<RecordedExplanation> {
-  const { caller, agentType, tier, uid } = asked;
-  const ids = documentIdsFor({ role: caller.role, uid }, agentType);
+  const { caller, agentType, tier, above, uid } = asked;
+  const ofAgents = [...above, asked].flatMap((one) => documentIdsFor({ role: caller.role, uid }, one.agentType));
+  const ids = [...new Map(ofAgents.map((id) => [documentKey(id), id])).values()];
   const then = await findDocumentsAt(readingPool, actor.workspaceId, ids, revision);
   const keys = new Set(ids.map(documentKey));
   const now = state.documents.filter(({ id }) => keys.has(documentKey(id)));
@@ -104,6 +120,8 @@ async function explained(
       ...(uid === null ? { role: caller.role } : { sub: uid }),
       agentType,
       tier,
+      // A delegated task may have been given fewer scopes than its agent has.
+      ...(above.length === 0 ? {} : { above, scopes: unknownScopes }),
       tool: call.tool,
       ...(facts === null
         ? {}
@@ -111,7 +129,7 @@ async function explained(
     },
   );
   if (explanation === null) return { unexplained: 'the caller of the entry is not known' };
-  return { explanation, at: { revision, isCurrent: isDeepStrictEqual(sorted(then), sorted(now)) } };
+  return { explanation, at: { revision, isCurrent: isDeepStrictEqual(sorted(then), sorted(now)), isWhole: !call.approximate } };
 }
 
 const sorted = (documents: readonly StoredDocument[]): readonly StoredDocument[] =>

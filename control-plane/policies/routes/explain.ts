@@ -1,5 +1,16 @@
 // Explains how a call would be decided and why, without making the call.
-import { hosts, isTier, layers, nameProblem, parseAgentType, parts, redactionKinds, rulePermissions } from '@tollgate/proto/contract';
+import {
+  bounds,
+  hosts,
+  isTier,
+  layers,
+  nameProblem,
+  parseAgentType,
+  parts,
+  redactionKinds,
+  rulePermissions,
+  tiers,
+} from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { undecidedReasons } from '@tollgate/sidecar/engine/compile';
@@ -17,6 +28,12 @@ const question = Type.Object(
     role: Type.Optional(roleShape),
     agentType: Type.String({ description: '<client>::<tier>::<name>' }),
     tier: tierShape,
+    above: Type.Optional(
+      Type.Array(Type.String(), {
+        maxItems: bounds.delegationDepth,
+        description: 'the agents above in the chain, root first, each as <client>::<tier>::<name>; absent: a direct call',
+      }),
+    ),
     tool: Type.String(),
     input: Type.Optional(Type.Unknown({ description: 'the input of the call, which cases read; absent: every case may hold' })),
   },
@@ -78,6 +95,32 @@ const explainedCase = object(
     when: { ...text, description: 'the condition, at most 500 characters of it' },
   },
 );
+const layer = object(
+  {
+    layer: word(layers),
+    document: text,
+    mode: { ...orNull(word(['enforce', 'audit'])), description: 'null: not set' },
+    path: text,
+    rule: { type: 'object' },
+    fields: listOf(object({ field: text, value: {}, path: text }, { override: { const: true } })),
+  },
+  { part: word(parts), cases: { ...listOf(explainedCase), description: 'the cases of the rules that match the call' } },
+);
+const agentAbove = object(
+  {
+    agentType: text,
+    tier: word(tiers),
+    enforced: { ...outcome, description: 'what the documents that apply to this agent say' },
+    shadow: outcome,
+    layers: { ...listOf(layer), description: 'the documents that apply to this agent, broad to specific' },
+  },
+  {
+    decides: {
+      const: true,
+      description: 'a rule of this agent decides; if one decides and no agent above has the mark, it is of the calling agent',
+    },
+  },
+);
 /** Why a call is decided as it is. */
 export const explanation = object(
   {
@@ -88,27 +131,16 @@ export const explanation = object(
       description: '`ask`: a person decides; `depends`: cases decide, and no `input` was given',
     },
     reason: text,
-    layers: listOf(
-      object(
-        {
-          layer: word(layers),
-          document: text,
-          mode: { ...orNull(word(['enforce', 'audit'])), description: 'null: not set' },
-          path: text,
-          rule: { type: 'object' },
-          fields: listOf(object({ field: text, value: {}, path: text }, { override: { const: true } })),
-        },
-        { part: word(parts), cases: { ...listOf(explainedCase), description: 'the cases of the rules that match the call' } },
-      ),
-    ),
+    layers: { ...listOf(layer), description: 'the documents that apply to the calling agent, broad to specific' },
     wouldAllow: {
       ...listOf(listOf(object({ layer: word([...layers, 'agent']), document: text, path: text, change: text }, { part: word(parts) }))),
       description:
-        'ways to allow the call without a question, each a list of changes of the policy to make together; `agent` is the profile of the calling agent',
+        'ways to allow the call without a question, each a list of changes of the policy to make together; `agent` is the profile of an agent of the chain; empty if the call is allowed, or if no change allows such a chain',
     },
     remedies,
   },
   {
+    above: { ...listOf(agentAbove), description: 'the agents above in the chain, root first; absent for a direct call' },
     asks: {
       ...listOf(explainedAsk),
       description: 'every rule or case that asks a person about the call, or may ask; all of them must be approved',
@@ -129,22 +161,30 @@ export function addExplainRoute(app: FastifyInstance, deps: AppDeps): void {
     id: 'explainCall',
     tag: 'Policies',
     summary: 'Explains how a call would be decided',
-    description: `Of a member or service key (\`sub\`) or of a role alone; a member may ask about themselves and about roles. A direct call of an agent
-of that type, which has used nothing of its limits and caps. \`layers\` are all documents that apply to the caller, broad to specific; \`enforced\`
-and \`shadow\` are the results of the documents alone. Cases are evaluated for \`input\`, an undecided one as at a call: the strictest of what its
+    description: `Of a member or service key (\`sub\`) or of a role alone; a member may ask about themselves and about roles. A call of an agent of
+that type, direct or through the agents in \`above\`, which has used nothing of its limits and caps and was given all that the agents above may do.
+\`enforced\` and \`shadow\` are the results of the documents of all agents of the chain alone, the strictest of them. Cases are evaluated for \`input\`, an undecided one as at a call: the strictest of what its
 rule may say. \`wouldAllow\` are changes of the policy, \`remedies\` other calls. If the workspace is frozen or the agent may not call the tool,
 only \`decision\` and \`reason\` say so.`,
     answers: explanation,
     operation: explainCall,
     schema: { params: inWorkspace, body: question },
     input: ({ body }) => {
-      const { sub, role, agentType, tier, tool, input } = body;
+      const { sub, role, agentType, tier, above, tool, input } = body;
       if ((sub === undefined) === (role === undefined)) throw badRequest('give either sub or role');
-      refuseIfAny([...agentTypeProblems(agentType, tier), ...problemsAt('tool', nameProblem(tool))]);
+      const agentsAbove = (above ?? []).map((one) => ({ agentType: one, tier: parseAgentType(one)?.tier ?? null }));
+      refuseIfAny([
+        ...agentTypeProblems(agentType, tier),
+        ...agentsAbove.flatMap((one, at) => problemsAt(`above[${at}]`, one.tier === null ? agentTypeWords : null)),
+        ...problemsAt('tool', nameProblem(tool)),
+      ]);
       return {
         agentType,
         tier,
         tool,
+        ...(agentsAbove.length === 0
+          ? {}
+          : { above: agentsAbove.flatMap((one) => (one.tier === null ? [] : [{ agentType: one.agentType, tier: one.tier }])) }),
         ...(sub === undefined ? {} : { sub }),
         ...(role === undefined ? {} : { role }),
         ...(input === undefined ? {} : { input }),
@@ -156,8 +196,10 @@ only \`decision\` and \`reason\` say so.`,
 
 const problemsAt = (path: string, message: string | null): readonly Problem[] => (message === null ? [] : [{ path, message }]);
 
+const agentTypeWords = 'must be <client>::<tier>::<name>';
+
 function agentTypeProblems(agentType: string, tier: string): readonly Problem[] {
   const parsed = parseAgentType(agentType);
-  if (parsed === null) return [{ path: 'agentType', message: 'must be <client>::<tier>::<name>' }];
+  if (parsed === null) return [{ path: 'agentType', message: agentTypeWords }];
   return problemsAt('agentType', isTier(tier) && parsed.tier !== tier ? 'must name the same tier as tier' : null);
 }

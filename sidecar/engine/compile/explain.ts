@@ -2,7 +2,8 @@
 import { childPath, documentKey, keyedPath, type Role, rulePath, type Tier } from '@tollgate/proto/contract';
 import { documentIdsFor } from '../decide/bind.ts';
 import { type Explanation, explain } from '../decide/explain.ts';
-import type { ExplainedInput } from '../decide/explain-cases.ts';
+import type { ExplainedCase, ExplainedInput } from '../decide/explain-cases.ts';
+import type { AskedAgent, AskedChain } from '../decide/explain-chain.ts';
 import type { PolicyDefaults, PolicySource } from './source.ts';
 import { indexOf } from './index-of.ts';
 import type { PolicyDocument, StoredDocument, TierRulesDocument } from './policy-document.ts';
@@ -14,12 +15,16 @@ export interface ExplainQuestion {
   readonly agentType: string;
   readonly tier: Tier;
   readonly tool: string;
+  /** The agents above the calling agent, root first, at most `bounds.delegationDepth`. Absent: a direct call. */
+  readonly above?: readonly AskedAgent[];
+  /** What conditions read of the scopes of the agents. Absent: each has handed on all the scopes that it has. */
+  readonly scopes?: NonNullable<AskedChain['scopes']>;
   /** What the call would be. Its input is at most `bounds.jsonDepth` deep. Absent: every case may hold. */
   readonly call?: ExplainedInput;
 }
 
 /**
- * Returns why a direct call of this subject gets its decision. Only the documents that apply to the subject are
+ * Returns why a call of this subject gets its decision. Only the documents that apply to the subject are
  * compiled. Null if `sub` does not exist in this workspace, or if neither `sub` nor `role` is given. Throws the same
  * errors as `indexOf`.
  */
@@ -35,13 +40,13 @@ export function createExplainer(
 ): ((tool: string, call?: ExplainedInput) => Explanation) | null {
   const subject = subjectOf(state, caller);
   if (subject === null) return null;
-  const { agentType, tier } = caller;
+  const { agentType, tier, above = [], scopes } = caller;
   // Keeps only the documents that apply to the subject. A workspace may have ten thousand users with documents.
-  const speaking = new Set(documentIdsFor(subject, agentType).map(documentKey));
+  const speaking = new Set([...above, caller].flatMap((one) => documentIdsFor(subject, one.agentType).map(documentKey)));
   const documents = state.documents.filter(({ id }) => speaking.has(documentKey(id)));
   const index = indexOf({ ...state, documents, members: documents.some(mayAsk) ? state.members : [], keys: [] }, defaults);
-  return (tool, call) =>
-    withConditions(explain(index, { subject, agentType, tier, tool, ...(call === undefined ? {} : { call }) }), documents, tier);
+  const asked = { subject, agentType, tier, above, ...(scopes === undefined ? {} : { scopes }) };
+  return (tool, call) => withConditions(explain(index, { ...asked, tool, ...(call === undefined ? {} : { call }) }), documents, tier);
 }
 
 /** Whether a rule of the document may ask a person. Then the members are needed, to name those who may answer. */
@@ -61,19 +66,31 @@ function subjectOf(
 /** How much of a condition is shown, in UTF-16 code units. A workspace may have 2,000 conditions of 4 kB. */
 const shownMax = 500;
 
-/** Adds the texts of conditions to the cases. The index has only their compiled form. */
+/**
+ * Adds the texts of conditions to the cases. The index has only their compiled form. A case that applies to several agents
+ * of a chain has its text once, at the last of them, so that a chain does not repeat all texts.
+ */
 function withConditions(explanation: Explanation, documents: readonly StoredDocument[], tier: Tier): Explanation {
-  const textsOf = (key: string): ReadonlyMap<string, string> => {
-    const stored = documents.find(({ id }) => documentKey(id) === key);
-    return stored === undefined ? new Map() : conditionTexts(stored.document, tier);
-  };
-  const layers = explanation.layers.map((layer) => {
-    const { cases, document } = layer;
-    if (cases === undefined) return layer;
-    const texts = textsOf(document);
-    return { ...layer, cases: cases.map((one) => ({ ...one, ...shownText(texts.get(one.path)) })) };
-  });
-  return { ...explanation, layers };
+  const shownAt = new Set<string>();
+  const withTexts = (layers: Explanation['layers'], tierOfAgent: Tier): Explanation['layers'] =>
+    layers.map((layer) => {
+      const { cases, document: key } = layer;
+      if (cases === undefined) return layer;
+      const stored = documents.find(({ id }) => documentKey(id) === key);
+      const texts = stored === undefined ? new Map<string, string>() : conditionTexts(stored.document, tierOfAgent);
+      const shown = (one: ExplainedCase): ExplainedCase => {
+        const place = `${key} ${one.path}`;
+        if (shownAt.has(place)) return one;
+        shownAt.add(place);
+        return { ...one, ...shownText(texts.get(one.path)) };
+      };
+      return { ...layer, cases: cases.map(shown) };
+    });
+  const layers = withTexts(explanation.layers, tier);
+  const { above } = explanation;
+  if (above === undefined) return { ...explanation, layers };
+  const fromCaller = above.toReversed().map((agent) => ({ ...agent, layers: withTexts(agent.layers, agent.tier) }));
+  return { ...explanation, layers, above: fromCaller.toReversed() };
 }
 
 const shownText = (when: string | undefined): { readonly when?: string } =>

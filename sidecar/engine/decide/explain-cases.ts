@@ -2,9 +2,9 @@
 // holds. Without an input, each of them may hold.
 import { childPath, conditionBounds } from '@tollgate/proto/contract';
 import { Undecided } from '../conditions/values.ts';
-import type { BoundHop } from './caller.ts';
+import type { Condition } from '../conditions/condition.ts';
 import { answerCases, type CallFacts, explainCases } from './cases.ts';
-import { anyCase, type CaseAnswers, type PlacedCase } from './document.ts';
+import { anyCase, type PlacedCase } from './document.ts';
 import type { Fold } from './fold.ts';
 import { type AnswersOfHop, answersByHop, conditionalPlan, type PlannedCaller } from './plan.ts';
 import { type AskedCases, findRemedies, type Remedy } from './remedies.ts';
@@ -36,47 +36,49 @@ export interface ExplainedCase {
 
 /** The cases that may apply to a call, and which of them hold. */
 export interface LookedCases {
-  readonly answers: CaseAnswers;
-  /** The cases by the key of their document. */
-  readonly byDocument: ReadonlyMap<string, readonly ExplainedCase[]>;
+  readonly answers: AnswersOfHop;
+  /** For each hop of the chain: its cases by the key of their document. */
+  readonly byHop: readonly CasesByDocument[];
   /** Returns what would be allowed. `allowed`: the fold with other answers, or null if such a call would be denied. */
-  remedies(allowed: (answers: CaseAnswers) => Fold | null): readonly Remedy[];
+  remedies(allowed: (answers: AnswersOfHop) => Fold | null): readonly Remedy[];
 }
 
-/** Evaluates the cases that may apply to a direct call by the agent of `hop`. */
-export function lookAtCases(
-  caller: Pick<PlannedCaller, 'index' | 'subject' | 'scopes'>,
-  hop: BoundHop,
-  tool: string,
-  call?: ExplainedInput,
-): LookedCases {
-  const plan = conditionalPlan({ ...caller, hops: [hop] }, tool, undefined);
-  if (plan === null) return { answers: anyCase, byDocument: new Map(), remedies: () => [] };
+export type CasesByDocument = ReadonlyMap<string, readonly ExplainedCase[]>;
+
+/** Evaluates the cases that may apply to a call through the hops of `caller`. */
+export function lookAtCases(caller: PlannedCaller, tool: string, call?: ExplainedInput): LookedCases {
+  const { hops } = caller;
+  const byHop = hops.map(() => new Map<string, readonly ExplainedCase[]>());
+  const plan = conditionalPlan(caller, tool, undefined);
+  if (plan === null) return { answers: () => anyCase, byHop, remedies: () => [] };
   const facts: CallFacts | null =
     call === undefined
       ? null
       : { args: argsOf(call.input), shownHeaders: call.shownHeaders, wallTime: call.wallTime, caseAnswers: null, approved: null };
-  const byDocument = new Map<string, readonly ExplainedCase[]>();
+  // In a chain, a condition that does not read the agent is evaluated once for all hops.
+  const shared = new Set<Condition>();
   let evaluated = 0;
   for (const question of plan.questions) {
     const cases = question.rule.cases ?? [];
-    evaluated += cases.length;
+    for (const { condition, readsAgent } of cases) {
+      if (readsAgent || !shared.has(condition)) evaluated += 1;
+      if (hops.length > 1) shared.add(condition);
+    }
     const results = facts === null || evaluated > conditionBounds.casesInCall ? null : explainCases(plan, question, facts);
     const explained = cases.map((one, at) => explainCase(one, facts === null ? undefined : (results?.[at] ?? overBudget)));
-    byDocument.set(question.document, [...(byDocument.get(question.document) ?? []), ...explained]);
+    const ofHop = byHop[question.hop];
+    ofHop?.set(question.document, [...(ofHop.get(question.document) ?? []), ...explained]);
   }
   const { questions } = plan;
   const answered = facts === null ? null : answerCases(caller.index, plan, facts);
   const answers = answered?.answers ?? questions.map(({ rule }) => anyCase(rule));
-  const asked: AskedCases = { hops: [hop], questions, answers, undecided: answered?.undecided ?? [] };
+  const asked: AskedCases = { hops, questions, answers, undecided: answered?.undecided ?? [] };
   return {
-    answers: ofDirectCall(answersByHop(questions, answers)),
-    byDocument,
-    remedies: (allowed) => findRemedies(asked, (changed) => allowed(ofDirectCall(changed))),
+    answers: answersByHop(questions, answers),
+    byHop,
+    remedies: (allowed) => findRemedies(asked, allowed),
   };
 }
-
-const ofDirectCall = (answers: AnswersOfHop): CaseAnswers => answers(0);
 
 const overBudget = new Undecided('budget', `more than ${conditionBounds.casesInCall} cases`);
 
@@ -103,9 +105,12 @@ function readable(value: unknown, path: string): unknown {
 }
 
 /** Returns why a denial, or that a person is asked, depends on the input. Null: it is so with every input. */
-export function dependsOn(cases: LookedCases['byDocument'], enforced: Fold, reason: string): string | null {
+export function dependsOn(cases: LookedCases['byHop'], enforced: Fold, reason: string): string | null {
   const mayDiffer = reason.startsWith('approval_pending:') ? enforced.mayAllowUnasked : enforced.mayAllow;
   if (!mayDiffer || !/^(?:policy_denied|rate_limited|approval_pending):/.test(reason)) return null;
-  const places = [...cases].flatMap(([document, ofDocument]) => ofDocument.map(({ path }) => `${document} ${path}`));
+  const ofHops = cases.flatMap((byDocument) =>
+    [...byDocument].flatMap(([document, ofDocument]) => ofDocument.map(({ path }) => `${document} ${path}`)),
+  );
+  const places = [...new Set(ofHops)];
   return `depends on the input, which these cases read: ${places.slice(0, 5).join(', ')}${places.length > 5 ? ', …' : ''}`;
 }

@@ -1,16 +1,15 @@
-// Explains why a direct call gets its decision: each layer with its rule, both folds, and what would have to change. It
-// is for people. It reads the same index and makes the same folds as `decide`, but it counts nothing and checks no
-// caps.
+// Explains why a call gets its decision: each layer with its rule, for each agent of its chain, both folds, and what would
+// have to change. It is for people. It reads the same index and makes the same folds as `decide`, but it counts nothing
+// and checks no caps.
 import {
   broughtBy,
   childPath,
-  type CompiledAgent,
   type CompiledToolNames,
+  type DocumentId,
   documentKey,
   type HostName,
   keyedPath,
   type Layer,
-  parseAgentType,
   type AskingRule,
   type Part,
   type RedactionKind,
@@ -19,26 +18,21 @@ import {
   type Transform,
   wildcardPrefix,
 } from '@tollgate/proto/contract';
-import { documentIdsFor, haltOf } from './bind.ts';
 import type { Index } from './build-index.ts';
-import type { Subject } from './call.ts';
 import type { BoundHop } from './caller.ts';
-import { registrationRefusal, toolRefusal } from './chain.ts';
+import { scopesOf } from './chain.ts';
 import { type CaseAnswers, everySaying, readOpinion, type Saying } from './document.ts';
-import { dependsOn, type ExplainedCase, type ExplainedInput, lookAtCases } from './explain-cases.ts';
-import { type Fold, foldDocuments, type Winner } from './fold.ts';
+import { type CasesByDocument, dependsOn, type ExplainedCase, type ExplainedInput, lookAtCases } from './explain-cases.ts';
+import { agentsOf, type AskedChain, chainOf, type ExplainedChain, hopsOf, refusalBefore } from './explain-chain.ts';
+import { type Fold, foldDocuments, foldHops, type Winner } from './fold.ts';
 import { eligibleApprovers } from './approvers.ts';
 import { keptKinds } from './kept-kinds.ts';
-import { verbs } from './plan.ts';
+import { type AnswersOfHop, verbs } from './plan.ts';
 import type { Remedy } from './remedies.ts';
-import { type Change, obstaclesOf, partOf, type Speaker, waysToAllow } from './ways-to-allow.ts';
+import { type Change, joinWays, obstaclesOf, partOf, type Speaker, waysToAllow } from './ways-to-allow.ts';
 import { limitWords, ruleWords } from './words.ts';
 
-export interface Question {
-  readonly subject: Pick<Subject, 'role' | 'uid'>;
-  readonly agentType: string;
-  readonly tier: Tier;
-  readonly tool: string;
+export interface Question extends AskedChain {
   /** What the call would be. Absent: nothing is known of it, so every case may hold. */
   readonly call?: ExplainedInput;
 }
@@ -83,6 +77,18 @@ interface ExplainedLayer {
   readonly cases?: readonly ExplainedCase[];
 }
 
+/** An agent above the calling agent: what the documents that apply to it say about the call. */
+interface ExplainedAbove {
+  readonly agentType: string;
+  readonly tier: Tier;
+  /** The results of its documents alone. */
+  readonly enforced: Outcome;
+  readonly shadow: Outcome;
+  readonly layers: readonly ExplainedLayer[];
+  /** Present if one of its rules decides. In none of the agents above: one of the calling agent does, if a rule does. */
+  readonly decides?: true;
+}
+
 /** How the workspace changes the effect of `redact` on the call. Patterns are shown only by name. */
 interface ExplainedRedaction {
   readonly off: readonly RedactionKind[];
@@ -117,40 +123,41 @@ export interface Explanation {
   readonly reason: string;
   /** Every rule that asks a person. Present if the call is asked for, or may be. */
   readonly asks?: readonly ExplainedAsk[];
-  /** Every layer that can apply to the caller, from broad to specific. */
+  /** Every layer that can apply to the calling agent, from broad to specific. */
   readonly layers: readonly ExplainedLayer[];
-  /** The ways to get the call allowed without asking. Each is a list of changes to make together. Empty: it is allowed. */
+  /** The agents above in the chain, root first. Absent: a direct call. */
+  readonly above?: readonly ExplainedAbove[];
+  /**
+   * The ways to get the call allowed without asking. Each is a list of changes to make together. Empty: it is allowed, or no
+   * change of the policy allows such a chain.
+   */
   readonly wouldAllow: readonly (readonly Change[])[];
   /** What would be allowed in place of the call, without a change of the policy. */
   readonly remedies: readonly Remedy[];
 }
 
 export function explain(index: Index, question: Question): Explanation {
-  const { subject, agentType, tier, tool } = question;
-  const ids = documentIdsFor(subject, agentType);
-  const documents = ids.flatMap((id) => index.documents.get(documentKey(id)) ?? []);
-  const name = parseAgentType(agentType)?.name ?? '';
-  const profiles = index.agentsByName.get(name) ?? [];
-  const profile = (profiles.length === 1 ? profiles[0] : undefined) ?? null;
-  const hop: BoundHop = { ...hopOf(question, profile), documents };
-  const looked = lookAtCases({ index, subject, scopes: profile?.scopes ?? [] }, hop, tool, question.call);
-  const fold = (answers: CaseAnswers, all: boolean): Fold =>
-    foldDocuments(hop, all ? documents : documents.filter(({ enforces }) => enforces), tool, index.settings.defaultPermission, answers);
-  const [enforced, shadow] = [fold(looked.answers, false), fold(looked.answers, true)];
-  const speakers = ids.map((id): Speaker => {
-    const document = index.documents.get(documentKey(id)) ?? null;
-    if (document === null) return { id, document, opinion: null, sayings: null };
-    const asked = [document, tool, tier, agentType, looked.answers] as const;
-    return { id, document, opinion: readOpinion(...asked), sayings: everySaying(...asked) };
-  });
-  const denialBy = (one: Fold): string | null => denialOf(index, question, { profiles, enforced: one });
+  const { subject, tier, tool } = question;
+  const chain = chainOf(index, question);
+  const agents = agentsOf(chain);
+  const hops = hopsOf(chain);
+  const looked = lookAtCases({ index, subject, scopes: scopesOf(hops), hops }, tool, question.call);
+  const foldsOf = (answers: AnswersOfHop, all: boolean) => foldsOfHops(index, hops, tool, answers, all);
+  const [folds, shadows] = [foldsOf(looked.answers, false), foldsOf(looked.answers, true)];
+  const [enforced, shadow] = [foldHops(folds), foldHops(shadows)];
+  const speakers = agents.map(({ ids }, at) => speakersOf(ids, hops[at], tool, looked.answers(at)));
+  const denialBy = (one: Fold): string | null => denialOf(index, { tier, tool }, chain, one);
   const denial = denialBy(enforced);
   const words = ruleWords(verbs[enforced.permission], enforced.permissionBy, tool, tier);
   const unless = denial ?? (enforced.permission === 'ask' ? `approval_pending: ${words}` : null);
-  const depends = unless === null || question.call !== undefined ? null : dependsOn(looked.byDocument, enforced, unless);
-  const obstacles = obstaclesOf(index, { name, profiles, enforced }, { tier, tool });
+  const depends = unless === null || question.call !== undefined ? null : dependsOn(looked.byHop, enforced, unless);
   const toolNames = namesInHosts(index.settings.toolNames, tool);
-  const ways = enforced.permission !== 'allow' ? waysToAllow(index, speakers, { tier, tool }) : [[]];
+  const layers = speakers.map((ofAgent, at) => layersOf(ofAgent, looked.byHop[at]));
+  const above = chain.above.map(({ hop: { agentType, tier: tierAbove } }, at): ExplainedAbove => {
+    const [its, itsShadow] = [folds[at] ?? enforced, shadows[at] ?? shadow];
+    const decides = at === decidingHop(folds, enforced) ? { decides: true as const } : {};
+    return { agentType, tier: tierAbove, enforced: outcomeOf(its), shadow: outcomeOf(itsShadow), layers: layers[at] ?? [], ...decides };
+  });
   return {
     enforced: outcomeOf(enforced),
     shadow: outcomeOf(shadow),
@@ -160,11 +167,72 @@ export function explain(index: Index, question: Question): Explanation {
     reason: depends ?? unless ?? `allowed: ${words}`,
     ...(enforced.asks.length === 0
       ? {}
-      : { asks: enforced.asks.map((asking) => explainAsk(asking, speakers, { index, uid: subject.uid })) }),
-    layers: speakers.map((speaker) => explainLayer(speaker, looked.byDocument.get(documentKey(speaker.id)) ?? [])),
-    wouldAllow: unless === null ? [] : ways.map((way) => [...obstacles, ...way]),
-    remedies: unless === null ? [] : looked.remedies((answers) => betterFold(fold(answers, false), denialBy, denial !== null)),
+      : { asks: enforced.asks.map((asking) => explainAsk(asking, speakers.flat(), { index, uid: subject.uid })) }),
+    layers: layers.at(-1) ?? [],
+    ...(above.length === 0 ? {} : { above }),
+    wouldAllow: unless === null ? [] : waysOf(index, { chain, tool, answers: looked.answers }),
+    remedies: unless === null ? [] : looked.remedies((answers) => betterFold(foldHops(foldsOf(answers, false)), denialBy, denial !== null)),
   };
+}
+
+/** Folds the documents for each hop. `all`: those in audit mode too. */
+function foldsOfHops(index: Index, hops: readonly BoundHop[], tool: string, answers: AnswersOfHop, all: boolean): Folds {
+  const folds = hops.map((hop, at) => {
+    const documents = all ? hop.documents : hop.documents.filter(({ enforces }) => enforces);
+    return foldDocuments(hop, documents, tool, index.settings.defaultPermission, answers(at));
+  });
+  const [first, ...rest] = folds;
+  if (first === undefined) throw new RangeError('a chain has at least one hop, the hop of the calling agent');
+  return [first, ...rest];
+}
+
+type Folds = readonly [Fold, ...Fold[]];
+
+/** Returns the hop whose rule decides: of a limit that allows no call, or else of the permission. The last of several. */
+function decidingHop(folds: Folds, { permission, limits }: Fold): number {
+  const closed = permission === 'deny' ? undefined : limits.findLast(({ max }) => max === 0);
+  return folds.findLastIndex((fold) =>
+    closed === undefined ? fold.permission === permission : fold.limits.some(({ id }) => id === closed.id),
+  );
+}
+
+function speakersOf(ids: readonly DocumentId[], hop: BoundHop | undefined, tool: string, answers: CaseAnswers): readonly Speaker[] {
+  return ids.map((id): Speaker => {
+    const document = hop?.documents.find(({ key }) => key === documentKey(id));
+    if (hop === undefined || document === undefined) return { id, document: null, opinion: null, sayings: null };
+    const asked = [document, tool, hop.tier, hop.agentType, answers] as const;
+    return { id, document, opinion: readOpinion(...asked), sayings: everySaying(...asked) };
+  });
+}
+
+interface DeniedCall {
+  readonly chain: ExplainedChain;
+  readonly tool: string;
+  readonly answers: AnswersOfHop;
+}
+
+/**
+ * Returns the ways to allow the call: all obstacles are removed, and every hop allows it. `enforced`: documents in audit mode
+ * that an earlier change of the way enforces.
+ */
+function waysOf(index: Index, call: DeniedCall, enforced: readonly string[] = []): readonly (readonly Change[])[] {
+  const { chain, tool, answers } = call;
+  const hops = hopsOf(chain).map((hop) => ({
+    ...hop,
+    documents: hop.documents.map((document) => (enforced.includes(document.key) ? { ...document, enforces: true } : document)),
+  }));
+  const folds = foldsOfHops(index, hops, tool, answers, false);
+  const obstacles = obstaclesOf(index, { chain, enforced: foldHops(folds) }, tool);
+  if (obstacles === null) return [];
+  const ofHops = agentsOf(chain).flatMap(({ ids, hop: { tier } }, at) =>
+    folds[at]?.permission === 'allow' ? [] : [waysToAllow(index, speakersOf(ids, hops[at], tool, answers(at)), { tier, tool })],
+  );
+  return joinWays(ofHops).map((way) => {
+    const modes = way.filter(({ path }) => path === 'mode');
+    if (hops.length === 1 || modes.length === 0) return [...obstacles, ...way];
+    // The document can apply to other agents of the chain, too. What it says of their calls counts from then on.
+    return [...modes, ...(waysOf(index, call, [...enforced, ...modes.map(({ document }) => document)]).at(-1) ?? [])];
+  });
 }
 
 /** In place of a denial, a call that is asked for is better too. */
@@ -185,12 +253,6 @@ function explainAsk(
 
 const shownApprovers = 20;
 
-/** The agent of a direct call, with one of the profiles that have its name. */
-function hopOf({ agentType, tier }: Question, profile: CompiledAgent | null): Omit<BoundHop, 'documents'> {
-  const { client = '', name = '' } = parseAgentType(agentType) ?? {};
-  return { hop: { tier, client, agent: name }, name, profile, agentType, tier };
-}
-
 function redactionOf({ settings: { redaction } }: Index, tool: string): ExplainedRedaction {
   const { path, kinds } = keptKinds(redaction, tool);
   return {
@@ -201,23 +263,11 @@ function redactionOf({ settings: { redaction } }: Index, tool: string): Explaine
   };
 }
 
-interface FoundAgent {
-  /** All profiles with the agent's name. If there are several, a call names the intended one by id. */
-  readonly profiles: readonly CompiledAgent[];
-  readonly enforced: Fold;
-}
-
 /** Returns the reason of the first step that denies. Null: no step denies. */
-function denialOf(index: Index, question: Question, { profiles, enforced }: FoundAgent): string | null {
-  const { tier, tool } = question;
+function denialOf(index: Index, { tier, tool }: Pick<Question, 'tier' | 'tool'>, chain: ExplainedChain, enforced: Fold): string | null {
   const { permission, permissionBy, limits } = enforced;
-  const refusals = (profiles.length === 0 ? [null] : profiles).map((profile) => {
-    const hop: BoundHop = { ...hopOf(question, profile), documents: [] };
-    const scopes = profile?.scopes ?? [];
-    return haltOf(index, [hop]) ?? registrationRefusal(index, [hop]) ?? toolRefusal({ hops: [hop], scopes, index }, tool);
-  });
-  const refused = refusals.every((refusal) => refusal !== null) ? refusals[0] : undefined;
-  if (refused != null) return refused.reason;
+  const refused = refusalBefore(index, chain, tool);
+  if (refused !== null) return refused.reason;
   if (permission === 'deny') return `policy_denied: ${ruleWords('denies', permissionBy, tool, tier)}`;
   const closed = limits.findLast(({ max }) => max === 0);
   return closed === undefined ? null : `rate_limited: ${limitWords(closed, index.settings.windowSeconds)}`;
@@ -239,6 +289,9 @@ const placeOf = ({ layer, part, path, override }: Winner): Place => ({
   path,
   ...(override ? { override: true as const } : {}),
 });
+
+const layersOf = (speakers: readonly Speaker[], cases: CasesByDocument | undefined): readonly ExplainedLayer[] =>
+  speakers.map((speaker) => explainLayer(speaker, cases?.get(documentKey(speaker.id)) ?? []));
 
 function explainLayer({ id, document, ...said }: Speaker, cases: readonly ExplainedCase[]): ExplainedLayer {
   const part = partOf(id);

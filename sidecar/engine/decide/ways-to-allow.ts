@@ -1,13 +1,14 @@
 // Finds the changes that would make a denied call allowed. First, all obstacles outside of policy must be removed. Then
 // either every denial in effect must be changed, or an explicit exception must be set at the most specific place.
 import type { CompiledAgent, DocumentId, Layer, Part, Tier } from '@tollgate/proto/contract';
-import { documentKey, namesTool, rulePath } from '@tollgate/proto/contract';
+import { bounds, documentKey, namesTool, rulePath } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
 import type { IndexedDocument, Opinion, Sayings } from './document.ts';
+import { agentsOf, type ExplainedChain, hopsOf } from './explain-chain.ts';
 import type { Fold } from './fold.ts';
 
 export interface Change {
-  /** The layer to change. `agent`: the profile of the calling agent, which is not a layer. */
+  /** The layer to change. `agent`: the profile of an agent of the chain, which is not a layer. */
   readonly layer: Layer | 'agent';
   readonly part?: Part;
   /** The document to change, or the name of the profile. */
@@ -33,43 +34,104 @@ interface ExplainedCall {
 }
 
 /**
- * Returns the changes that remove everything that would deny the call even if its permission were `allow`. `profiles`:
- * all profiles with the agent's name.
+ * Returns the changes that remove everything that would deny the call even if its permission were `allow`. Null: no change
+ * of the policy allows such a chain.
  */
 export function obstaclesOf(
   index: Index,
-  { name, profiles, enforced }: { readonly name: string; readonly profiles: readonly CompiledAgent[]; readonly enforced: Fold },
-  { tool }: ExplainedCall,
-): readonly Change[] {
+  { chain, enforced }: { readonly chain: ExplainedChain; readonly enforced: Fold },
+  tool: string,
+): readonly Change[] | null {
+  const delegating = delegationChanges(chain);
+  if (delegating === null) return null;
   const required = index.requiredScopes.get(tool) ?? [];
   const ofWorkspace = (path: string, change: string): Change => ({ layer: 'workspace', document: 'workspace', path, change });
+  const agents = agentsOf(chain);
+  const unknown = agents.filter(({ profiles }) => profiles.length === 0).map(({ hop }) => hop.name);
   const frozen = index.settings.frozen ? [ofWorkspace('frozen', 'unfreeze the workspace')] : [];
-  const ofAgent =
-    profiles.length === 0 && index.settings.unknownAgents === 'deny'
-      ? // An agent without a name cannot be registered.
-        [ofWorkspace('unknownAgents', name === '' ? 'set "allow"' : `set "allow", or register an agent ${JSON.stringify(name)}`)]
-      : leastOf(
-          profiles.map((profile) => {
-            const change = (path: string, words: string): Change => ({ layer: 'agent', document: profile.name, path, change: words });
-            const missing = required.filter((scope) => !profile.scopes.includes(scope));
-            return [
-              ...(profile.suspended ? [change('suspended', 'set false')] : []),
-              ...(namesTool(profile.enabledTools, tool) ? [] : [change('enabledTools', `add ${JSON.stringify(tool)}`)]),
-              ...(missing.length === 0 ? [] : [change('scopes', `add ${missing.join(', ')}`)]),
-            ];
-          }),
-        );
+  const unregistered =
+    unknown.length > 0 && index.settings.unknownAgents === 'deny' ? [ofWorkspace('unknownAgents', allowUnknown(unknown))] : [];
+  const ofAgents = agents.flatMap(({ profiles, hop }) =>
+    leastOf(
+      // Of an agent above, a call names one profile.
+      (hop === chain.calling.hop ? profiles : profiles.filter((one) => one === hop.profile)).map((profile) =>
+        profileChanges(profile, tool, required),
+      ),
+    ),
+  );
   const scopeless =
-    profiles.length === 0 && required.length > 0
-      ? [{ layer: 'agent' as const, document: name, path: 'scopes', change: `register the agent with ${required.join(', ')}` }]
-      : [];
+    required.length === 0
+      ? []
+      : unknown.map((name) => ({
+          layer: 'agent' as const,
+          document: name,
+          path: 'scopes',
+          change: `register the agent with ${required.join(', ')}`,
+        }));
   const closed = enforced.limits
     .filter(({ max }) => max === 0)
     .map(({ id, layer, part, path }): Change => {
       const document = id.slice(0, id.length - path.length - 1);
       return { layer, ...(part === undefined ? {} : { part }), document, path, change: noneAllowed };
     });
-  return [...frozen, ...ofAgent, ...scopeless, ...closed];
+  return [...frozen, ...unregistered, ...ofAgents, ...delegating, ...scopeless, ...closed];
+}
+
+/** An agent without a name cannot be registered. */
+function allowUnknown(names: readonly string[]): string {
+  if (names.includes('')) return 'set "allow"';
+  const [only, ...others] = new Set(names);
+  if (others.length === 0) return `set "allow", or register an agent ${JSON.stringify(only)}`;
+  return `set "allow", or register agents ${[only, ...others].map((name) => JSON.stringify(name)).join(', ')}`;
+}
+
+const ofProfile = ({ name }: CompiledAgent, path: string, change: string): Change => ({ layer: 'agent', document: name, path, change });
+
+function profileChanges(profile: CompiledAgent, tool: string, required: readonly string[]): readonly Change[] {
+  const missing = required.filter((scope) => !profile.scopes.includes(scope));
+  return [
+    ...(profile.suspended ? [ofProfile(profile, 'suspended', 'set false')] : []),
+    ...(namesTool(profile.enabledTools, tool) ? [] : [ofProfile(profile, 'enabledTools', `add ${JSON.stringify(tool)}`)]),
+    ...(missing.length === 0 ? [] : [ofProfile(profile, 'scopes', `add ${missing.join(', ')}`)]),
+  ];
+}
+
+/** Returns the changes of profiles that permit the chain. Null: it is too deep, or has an agent twice. */
+function delegationChanges(chain: ExplainedChain): readonly Change[] | null {
+  const profiles = hopsOf(chain).map(({ profile }) => profile);
+  const depth = profiles.length - 1;
+  const known = profiles.flatMap((profile) => profile?.id ?? []);
+  if (depth > bounds.delegationDepth || new Set(known).size < known.length) return null;
+  return profiles.flatMap((profile, at) => {
+    if (profile === null) return [];
+    const below = depth - at;
+    const { delegatable, canDelegate, maxDelegationDepth } = profile;
+    return [
+      ...(at > 0 && !delegatable ? [ofProfile(profile, 'delegatable', 'set true')] : []),
+      ...(below > 0 && !canDelegate ? [ofProfile(profile, 'canDelegate', 'set true')] : []),
+      ...(maxDelegationDepth !== null && below > maxDelegationDepth
+        ? [ofProfile(profile, 'maxDelegationDepth', `set ${below} or more`)]
+        : []),
+    ];
+  });
+}
+
+/**
+ * Joins the ways of several hops, each of which has at least one. All hops take their first way, or all take their last. A
+ * place that two hops have to change is changed once: by an exception, if one of them needs it.
+ */
+export function joinWays(ofHops: readonly (readonly (readonly Change[])[])[]): readonly (readonly Change[])[] {
+  const isSingle = ofHops.every((ways) => ways.length === 1);
+  const joined = [ofHops.flatMap((ways) => ways[0] ?? []), ...(isSingle ? [] : [ofHops.flatMap((ways) => ways.at(-1) ?? [])])];
+  return joined.map((changes) => {
+    const byPlace = new Map<string, Change>();
+    for (const change of changes) {
+      const place = `${change.document} ${change.path}`;
+      const held = byPlace.get(place);
+      if (held === undefined || (change.change.includes('override') && !held.change.includes('override'))) byPlace.set(place, change);
+    }
+    return [...byPlace.values()];
+  });
 }
 
 const leastOf = (ways: readonly (readonly Change[])[]): readonly Change[] => ways.toSorted((a, b) => a.length - b.length)[0] ?? [];
