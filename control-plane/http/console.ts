@@ -1,8 +1,7 @@
-// Serves the console: static files that `console/` builds. Without them everything else works, and `/console/` tells
-// how to build them.
+// Serves the console: static files that `console/` builds. Without them, or with a part of them, everything else works, and
+// `/console/` says what is missing and how to build it. `/` leads to `/console/`.
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import fastifyStatic from '@fastify/static';
@@ -21,19 +20,47 @@ export function consoleFolder(): string | null {
   }
 }
 
-export const isConsoleBuilt = (folder: string | null): boolean => folder !== null && existsSync(join(folder, 'index.html'));
+interface Built {
+  readonly root: string;
+  readonly page: string;
+  readonly icon: Buffer;
+}
+
+/** Reads the build. Returns what is missing, in words, if it is not whole: a build that was interrupted left a part of it. */
+function readBuilt(folder: string | null): Built | string {
+  if (folder === null) return 'the package @tollgate/console is not installed';
+  let reading = 'index.html';
+  const read = (name: string): Buffer => {
+    reading = name;
+    return readFileSync(join(folder, name));
+  };
+  try {
+    const page = read(reading).toString();
+    for (const [, asset = ''] of page.matchAll(assetForm)) read(join('assets', asset));
+    return { root: join(folder, 'assets'), page, icon: read('icon.svg') };
+  } catch {
+    return `dist/${reading} cannot be read`;
+  }
+}
+
+/** The files that the page itself names. */
+const assetForm = /"\/console\/assets\/([\w.-]+)"/g;
+
+export const isConsoleBuilt = (folder: string | null): boolean => typeof readBuilt(folder) !== 'string';
 
 /** `folder`: the built console; null: it is not installed. */
 export async function addConsole(app: FastifyInstance, folder: string | null): Promise<void> {
+  app.get('/', hidden, async (_request, reply) => reply.redirect(prefix, 302));
   app.get('/console', hidden, async (_request, reply) => reply.redirect(prefix, 308));
-  const page = folder === null ? null : await readFile(join(folder, 'index.html'), 'utf8').catch(() => null);
-  if (folder === null || page === null) {
-    for (const path of [prefix, `${prefix}*`]) app.get(path, hidden, async (_request, reply) => answerUnbuilt(reply));
+  const built = readBuilt(folder);
+  if (typeof built === 'string') {
+    for (const path of [prefix, `${prefix}*`]) app.get(path, hidden, async (_request, reply) => answerUnbuilt(reply, built));
     return;
   }
+  const { root, page, icon } = built;
   // The names of these files contain a hash of their content.
   await app.register(fastifyStatic, {
-    root: join(folder, 'assets'),
+    root,
     prefix: `${prefix}assets/`,
     wildcard: false,
     immutable: true,
@@ -41,7 +68,6 @@ export async function addConsole(app: FastifyInstance, folder: string | null): P
     decorateReply: false,
     setHeaders: (response) => void response.setHeader('X-Content-Type-Options', 'nosniff'),
   });
-  const icon = await readFile(join(folder, 'icon.svg'));
   app.get(`${prefix}icon.svg`, hidden, async (_request, reply) =>
     reply
       .type('image/svg+xml')
@@ -79,8 +105,11 @@ const policyWith = (nonce: string): string =>
     "frame-ancestors 'none'",
   ].join('; ');
 
-const answerUnbuilt = (reply: FastifyReply): FastifyReply =>
+const answerUnbuilt = (reply: FastifyReply, missing: string): FastifyReply =>
   reply
     .code(503)
     .type('text/plain; charset=utf-8')
-    .send('The console is not built here. Build it with `npm run console` in the checkout, and start the control plane again.\n');
+    .header('Cache-Control', 'no-store')
+    .send(
+      `The console is not built here: ${missing}. Build it with \`npm run console\` in the checkout, and start the control plane again. Everything else works without it.\n`,
+    );

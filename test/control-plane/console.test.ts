@@ -1,10 +1,13 @@
 // The static files of the console, built and not built.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fastify, type FastifyInstance } from 'fastify';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { fileURLToPath } from 'node:url';
 import { addConsole, isConsoleBuilt } from '../../control-plane/http/console.ts';
+import { createRest, type Rest } from './rest.ts';
 
 const parent = mkdtempSync(join(tmpdir(), 'tollgate-console-'));
 const built = join(parent, 'dist');
@@ -21,7 +24,10 @@ let app: FastifyInstance;
 let without: FastifyInstance;
 beforeAll(async () => {
   mkdirSync(join(built, 'assets'), { recursive: true });
-  writeFileSync(join(built, 'index.html'), '<!doctype html><meta name="csp-nonce" content="__CSP_NONCE__"><div id="root"></div>');
+  writeFileSync(
+    join(built, 'index.html'),
+    '<!doctype html><meta name="csp-nonce" content="__CSP_NONCE__"><div id="root"></div><script type="module" src="/console/assets/main-abc123.js"></script>',
+  );
   writeFileSync(join(built, 'icon.svg'), '<svg xmlns="http://www.w3.org/2000/svg"/>');
   writeFileSync(join(built, '.sources'), 'digest');
   writeFileSync(join(built, 'assets', 'main-abc123.js'), script);
@@ -128,5 +134,70 @@ describe('without a build', () => {
 
   test('neither a missing folder nor a missing package counts as built', () => {
     expect([built, join(parent, 'missing'), null].map(isConsoleBuilt)).toEqual([true, false, false]);
+  });
+});
+
+describe('a build that is not whole', () => {
+  let rest: Rest | null = null;
+  afterEach(async () => {
+    await rest?.close();
+    rest = null;
+  });
+
+  /** A copy of the build, with one change. */
+  const broken = (change: (folder: string) => void): string => {
+    const folder = mkdtempSync(join(parent, 'broken-'));
+    cpSync(built, folder, { recursive: true });
+    change(folder);
+    return folder;
+  };
+  const without = (name: string) => (folder: string) => rmSync(join(folder, name), { recursive: true });
+
+  test.each([
+    ['the package is not installed', () => null, '@tollgate/console is not installed'],
+    ['nothing was built', () => join(parent, 'missing'), 'index.html cannot be read'],
+    ['the folder is empty', () => mkdtempSync(join(parent, 'empty-')), 'index.html cannot be read'],
+    ['the page is missing', () => broken(without('index.html')), 'index.html cannot be read'],
+    ['the script is missing', () => broken(without('assets/main-abc123.js')), 'main-abc123.js cannot be read'],
+    ['the scripts are missing', () => broken(without('assets')), 'main-abc123.js cannot be read'],
+    ['the icon is missing', () => broken(without('icon.svg')), 'icon.svg cannot be read'],
+    [
+      'the page is a folder',
+      () =>
+        broken((folder) => {
+          rmSync(join(folder, 'index.html'));
+          mkdirSync(join(folder, 'index.html'));
+        }),
+      'index.html cannot be read',
+    ],
+  ])('%s: the control plane starts and serves its API, and / leads to what is missing', async (_name, make, words) => {
+    const folder = make();
+    expect(isConsoleBuilt(folder)).toBe(false);
+    rest = await createRest({ consoleFolder: folder });
+    expect((await rest.ask('GET', '/acme/admin/audit')).status).toBe(200);
+    const answer = await fetch(new URL('/', rest.origin));
+    expect([new URL(answer.url).pathname, answer.status]).toEqual(['/console/', 503]);
+    const text = await answer.text();
+    expect(text).toContain(words);
+    expect(text).toContain('npm run console');
+    expect((await fetch(new URL('/console/assets/main-abc123.js', rest.origin))).status).toBe(503);
+  });
+
+  test('what cannot be built is said, and is a failure only without --or-without', () => {
+    const folder = join(mkdtempSync(join(parent, 'checkout-')), 'console');
+    mkdirSync(folder);
+    // It has no vite.
+    for (const name of ['console/build.js', 'package-lock.json'])
+      cpSync(fileURLToPath(new URL(`../../${name}`, import.meta.url)), join(folder, '..', name));
+    writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
+    const build = (...flags: readonly string[]) => spawnSync(process.execPath, [join(folder, 'build.js'), ...flags], { encoding: 'utf8' });
+    for (const [flags, status] of [
+      [['--or-without'], 0],
+      [[], 1],
+    ] as const) {
+      const ended = build(...flags);
+      expect(ended.stderr).toContain('the console was not built; without it, /console answers 503 and everything else works');
+      expect(ended.status).toBe(status);
+    }
   });
 });
