@@ -18,10 +18,12 @@ const spans = [
   { slots: 24, row: 'day', slot: 'hour' },
 ] as const;
 
-/** SQL: the differences between two queries with the same columns, each with the query that has the row. */
-const different = (what: string, counted: string, stored: string): string =>
-  `select '${what}: only counted' as what, one::text as row from (${counted} except ${stored}) one
-   union all select '${what}: only stored', one::text from (${stored} except ${counted}) one`;
+interface Comparison {
+  readonly what: string;
+  /** SQL with the same columns of both sides. */
+  readonly counted: string;
+  readonly stored: string;
+}
 
 const slotsOf = (table: string, columns: string, { slots, slot }: (typeof spans)[number]): string =>
   `select workspace_id, at + (place - 1) * interval '1 ${slot}', ${columns}, n::numeric
@@ -30,22 +32,32 @@ const slotsOf = (table: string, columns: string, { slots, slot }: (typeof spans)
 const rowsOf = (table: string, columns: string, { slots }: (typeof spans)[number]): string =>
   `select workspace_id, at, ${columns}, total::numeric, first_at, last_at from ${table} where slots = ${slots}`;
 
-const queries = spans.flatMap((span) => {
-  const of = (what: string, columns: string, sum: string): readonly string[] => [
-    different(
-      `${what} by ${span.slot}`,
-      slotsOf(`counted_${what}`, columns, span),
-      `select workspace_id, date_trunc('${span.slot}', ts, 'UTC'), ${columns}, ${sum}::numeric from ${what} group by workspace_id, 2, ${columns}`,
-    ),
-    different(
-      `${what} of the ${span.row}`,
-      rowsOf(`counted_${what}`, columns, span),
-      `select workspace_id, date_trunc('${span.row}', ts, 'UTC'), ${columns}, ${sum}::numeric, min(ts), max(ts) from ${what}
+const comparisons = spans.flatMap((span) => {
+  const of = (what: string, columns: string, sum: string): readonly Comparison[] => [
+    {
+      what: `${what} by ${span.slot}`,
+      counted: slotsOf(`counted_${what}`, columns, span),
+      stored: `select workspace_id, date_trunc('${span.slot}', ts, 'UTC'), ${columns}, ${sum}::numeric from ${what} group by workspace_id, 2, ${columns}`,
+    },
+    {
+      what: `${what} of the ${span.row}`,
+      counted: rowsOf(`counted_${what}`, columns, span),
+      stored: `select workspace_id, date_trunc('${span.row}', ts, 'UTC'), ${columns}, ${sum}::numeric, min(ts), max(ts) from ${what}
        group by workspace_id, 2, ${columns}`,
-    ),
+    },
   ];
   return [...of('call', 'decision, redacted, code, tool, agent_name', 'count(*)'), ...of('finding', 'kind', 'sum(n)')];
 });
+
+/** SQL: both sides, each computed once, and the rows that only one of them has. */
+const sides = comparisons.map(
+  ({ counted, stored }, at) => `counted_${at} as materialized (${counted}), stored_${at} as materialized (${stored})`,
+);
+const differences = comparisons.map(
+  ({ what }, at) => `select '${what}: only counted' as what, one::text as row from (table counted_${at} except table stored_${at}) one
+   union all select '${what}: only stored', one::text from (table stored_${at} except table counted_${at}) one`,
+);
+const text = `with ${[tables, ...sides].join(', ')} ${differences.join(' union all ')} limit 20`;
 
 interface Difference {
   readonly what: string;
@@ -54,6 +66,6 @@ interface Difference {
 
 /** Returns where counts and entries differ, at one moment. All findings of the entries must be valid. */
 export async function miscounted(query: (text: string) => Promise<readonly Difference[]>): Promise<readonly string[]> {
-  const rows = await query(`with ${tables} ${queries.join(' union all ')} limit 20`);
+  const rows = await query(text);
   return rows.map(({ what, row }) => `${what}: ${row}`);
 }

@@ -158,6 +158,8 @@ test('entries of before the counts are counted wholly and once, by a job that is
   await settled();
   await database.pool.query('drop trigger waits on count_head');
   expect(await progress()).toEqual({ entries: before + 20, ingest: 5_000, counted: 5_000 });
+  // The comparison finds what is not counted.
+  expect(await differences()).toHaveLength(20);
   // Two jobs, and entries that come meanwhile.
   const bringing = async (): Promise<void> => {
     for (let from = 21; from < 121; from += 10) await bring(from);
