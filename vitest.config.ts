@@ -75,7 +75,11 @@ export default defineConfig({
           isolate,
           sequence: { groupOrder: 1 },
           // All that belongs to no other project. Not by `exclude`, which would win over the one of a command line.
-          include: ['test/*.test.ts', 'test/!(store|control-plane|cli|spec|e2e|trust|chaos|console|long|frameworks)/**/*.test.ts'],
+          include: [
+            'test/*.test.ts',
+            'test/!(store|control-plane|cli|spec|e2e|trust|chaos|console|long|frameworks)/**/*.test.ts',
+            'test/console/unit/*.test.ts',
+          ],
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },
@@ -118,7 +122,7 @@ export default defineConfig({
         test: {
           ...ofPrograms,
           name: 'console',
-          include: ['test/console/**/*.test.ts'],
+          include: ['test/console/*.test.ts'],
           globalSetup: ['test/support/build.ts', 'test/support/build-console.ts'],
           maxWorkers: 2,
           sequence: { groupOrder: 2 },

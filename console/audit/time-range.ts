@@ -38,10 +38,19 @@ export function rangeOf({ last, since, until }: Asked, now: number): TimeRange {
   };
 }
 
-/** The same middle, and three times as long. */
+/** The same middle, and three times as long. An instant that cannot be read is taken as the range of an hour, up to now. */
 export function widened({ since, until }: TimeRange, now: number): { readonly since: string; readonly until: string | undefined } {
-  const from = Date.parse(since);
-  const to = until === null ? now : Date.parse(until);
+  const to = readOr(until ?? '', now);
+  const from = readOr(since, to - standard.ms);
   const wide = to + (to - from);
-  return { since: new Date(from - (to - from)).toISOString(), until: wide >= now ? undefined : new Date(wide).toISOString() };
+  return { since: isoOf(from - (to - from)), until: wide >= now ? undefined : isoOf(wide) };
 }
+
+function readOr(instant: string, otherwise: number): number {
+  const ms = Date.parse(instant);
+  return Number.isNaN(ms) ? otherwise : ms;
+}
+
+/** The farthest from 1970 that a date can be. */
+const dateMsMax = 8.64e15;
+const isoOf = (ms: number): string => new Date(Math.min(Math.max(ms, -dateMsMax), dateMsMax)).toISOString();

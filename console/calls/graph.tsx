@@ -105,13 +105,15 @@ export default function Graph({ graph }: { readonly graph: SessionGraph }) {
 function usePlaces(boxes: readonly Drawn[], arrows: readonly DrawnArrow[]): Places | Error | null {
   const [places, setPlaces] = useState<Places | Error | null>(null);
   useEffect(() => {
-    const ended = new AbortController();
+    let isWanted = true;
+    const show = (found: Places | Error): void => {
+      if (isWanted) setPlaces(found);
+    };
     const sizes = boxes.map(({ id, width, height }) => ({ id, width, height }));
-    placeBoxes(sizes, arrows, ended.signal).then(
-      (found) => ended.signal.aborted || setPlaces(found),
-      (error: unknown) => ended.signal.aborted || setPlaces(error instanceof Error ? error : new Error('the worker failed')),
-    );
-    return () => ended.abort();
+    placeBoxes(sizes, arrows).then(show, (error: unknown) => show(error instanceof Error ? error : new Error('the worker failed')));
+    return () => {
+      isWanted = false;
+    };
   }, [boxes, arrows]);
   return places;
 }

@@ -41,6 +41,8 @@ export function createTail(isWanted: (outcome: Outcome) => boolean, frame: (run:
   let pending: Item[] = [];
   let heldCount = 0;
   let isAwaited = false;
+  /** Whether recorded entries wait among those of the stream, which come in the order of their arrival. */
+  let isUnsorted = false;
   const listeners = new Set<() => void>();
 
   const show = (next: TailView): void => {
@@ -54,7 +56,9 @@ export function createTail(isWanted: (outcome: Outcome) => boolean, frame: (run:
     } else if (pending.length > 0) {
       const items = pending;
       pending = [];
-      show({ ...view, rows: merge(view.rows, items) });
+      const rows = merge(view.rows, items);
+      show({ ...view, rows: isUnsorted ? newest(rows) : rows.slice(0, rowsMax) });
+      isUnsorted = false;
     }
   };
   const flushSoon = (): void => {
@@ -86,8 +90,18 @@ export function createTail(isWanted: (outcome: Outcome) => boolean, frame: (run:
       const items = entries.flatMap((entry) => itemOf(entry) ?? []).reverse();
       const known = new Set(view.rows.map(({ requestId }) => requestId));
       const missed = items.filter((item) => item.kind === 'result' || !known.has(item.row.requestId));
-      const rows = [...merge(view.rows, missed)].sort((one, other) => Date.parse(other.ts) - Date.parse(one.ts));
-      show({ ...view, rows });
+      if (view.isHeld && view.rows.length > 0) {
+        const waiting = new Set(pending.flatMap((item) => (item.kind === 'call' ? item.row.requestId : [])));
+        heldCount += missed.filter((item) => item.kind === 'call' && !waiting.has(item.row.requestId)).length;
+        pending = [...missed, ...pending].slice(-pendingMax);
+        isUnsorted = true;
+        flushSoon();
+        return;
+      }
+      // What waits to be shown may be among the entries.
+      const waiting = pending;
+      pending = [];
+      show({ ...view, rows: newest(merge(view.rows, [...missed, ...waiting])) });
     },
     hold: (isHeld) => {
       if (isHeld === view.isHeld) return;
@@ -103,6 +117,9 @@ export function createTail(isWanted: (outcome: Outcome) => boolean, frame: (run:
   };
 }
 
+const newest = (rows: readonly CallRow[]): readonly CallRow[] =>
+  rows.toSorted((one, other) => Date.parse(other.ts) - Date.parse(one.ts)).slice(0, rowsMax);
+
 /** `items`: oldest first. */
 function merge(rows: readonly CallRow[], items: readonly Item[]): readonly CallRow[] {
   const results = new Map<string, CallResult>();
@@ -115,7 +132,7 @@ function merge(rows: readonly CallRow[], items: readonly Item[]): readonly CallR
       added.push(item.row);
     }
   }
-  return [...added.reverse(), ...rows.filter(({ requestId }) => !ids.has(requestId))].slice(0, rowsMax).map((row) => {
+  return [...added.reverse(), ...rows.filter(({ requestId }) => !ids.has(requestId))].map((row) => {
     const result = results.get(row.requestId);
     return result === undefined ? row : { ...row, result };
   });

@@ -1,6 +1,6 @@
-// Places the nodes of a graph, in a worker. To start the worker takes most of the time, so it stays for a while.
-import ElkWorker, { type ELK, type ElkNode } from 'elkjs/lib/elk-api.js';
-import workerUrl from 'elkjs/lib/elk-worker.min.js?url';
+// Places the nodes of a graph, and finds the way of each edge around them.
+import type { ElkNode } from 'elkjs/lib/elk-api.js';
+import { placeGraph } from './elk.ts';
 import type { GraphEdge, GraphNode } from './graph.tsx';
 
 export interface Point {
@@ -18,26 +18,6 @@ export interface Layout {
 export const nodeHeight = 60;
 const widthOf = ({ name, note = '' }: GraphNode): number => Math.min(240, Math.max(110, 56 + 7.4 * Math.max(name.length, note.length)));
 
-const idleMs = 60_000;
-const worker = { elk: null as ELK | null, layouts: 0, timer: undefined as ReturnType<typeof setTimeout> | undefined };
-
-/** Lends the worker, and ends it when it was not used for a minute. */
-async function withElk<T>(use: (elk: ELK) => Promise<T>): Promise<T> {
-  clearTimeout(worker.timer);
-  worker.elk ??= new ElkWorker({ workerUrl });
-  worker.layouts += 1;
-  try {
-    return await use(worker.elk);
-  } finally {
-    worker.layouts -= 1;
-    if (worker.layouts === 0)
-      worker.timer = setTimeout(() => {
-        worker.elk?.terminateWorker();
-        worker.elk = null;
-      }, idleMs);
-  }
-}
-
 export async function arrange(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): Promise<Layout> {
   const graph: ElkNode = {
     id: 'root',
@@ -50,7 +30,7 @@ export async function arrange(nodes: readonly GraphNode[], edges: readonly Graph
     children: nodes.map((node): ElkNode => ({ id: node.id, width: widthOf(node), height: nodeHeight })),
     edges: edges.map(({ from, to }, at) => ({ id: String(at), sources: [from], targets: [to] })),
   };
-  const { children = [], edges: placed = [], height = 0 } = await withElk((elk) => elk.layout(graph));
+  const { children = [], edges: placed = [], height = 0 } = await placeGraph(graph);
   const ways = new Map(
     placed.map(({ id, sections = [] }) => [
       id,

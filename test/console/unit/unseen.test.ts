@@ -1,6 +1,6 @@
 // What the console says about texts that are made to be overlooked.
 import { describe, expect, test } from 'vitest';
-import { odditiesIn, odditiesMax, oddIn, partsOf, visible } from '../../console/parts/unseen.ts';
+import { odditiesIn, odditiesMax, oddIn, partsOf, visible } from '../../../console/parts/unseen.ts';
 
 describe('texts from outside in the console', () => {
   test('each character that is not drawn, or that changes the order of others, is a part of its own', () => {
