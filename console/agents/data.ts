@@ -8,6 +8,7 @@ export type Agent = Schemas['Agent'];
 
 export const periods = ['1h', '24h', '7d'] as const;
 export type Period = (typeof periods)[number];
+export const periodLabels: Readonly<Record<Period, string>> = { '1h': '1 h', '24h': '24 h', '7d': '7 d' };
 export const periodWords: Readonly<Record<Period, string>> = { '1h': 'the last hour', '24h': 'the last 24 hours', '7d': 'the last 7 days' };
 const periodMs: Readonly<Record<Period, number>> = { '1h': 3_600_000, '24h': 86_400_000, '7d': 7 * 86_400_000 };
 const sinceOf = (period: Period): string => new Date(Date.now() - periodMs[period]).toISOString();
@@ -134,7 +135,7 @@ export function useCountsOf(agent: string | undefined, by: 'outcome' | 'tool', p
   });
 }
 
-const denialsLimit = 20;
+const denialsLimit = 10;
 
 export function useDenials(agent: string, period: Period) {
   const { api, workspace, may } = useSession();

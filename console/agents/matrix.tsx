@@ -12,8 +12,9 @@ import { Fact, Facts } from '../parts/facts.tsx';
 import { Foreign } from '../parts/foreign.tsx';
 import { outcomeColour, outcomes, OutcomeSign, OutcomeWord } from '../parts/outcome.tsx';
 import { Loaded } from '../parts/states.tsx';
+import type { Agent } from './data.ts';
 import './matrix.css';
-import type { Subject } from './subject.tsx';
+import { ownClient, type Subject } from './subject.tsx';
 
 type Effective = paths['/{workspace}/admin/effective']['get']['responses']['200']['content']['application/json'];
 type EffectiveTool = Effective['tools'][number];
@@ -24,13 +25,21 @@ type Tier = (typeof tiers)[number];
 
 const pageLimit = 50;
 
-function useEffective(agent: string, subject: Subject) {
+interface MatrixProps {
+  readonly agent: Pick<Agent, 'id' | 'name'>;
+  readonly subject: Subject;
+  readonly client: string;
+}
+
+function useEffective({ agent, subject, client }: MatrixProps) {
   const { api, workspace, may } = useSession();
+  // Of two agents with one name the API takes the id; any client but its own is named in an agent type, of any tier.
+  const caller = client === ownClient ? { agent: agent.id } : { agentType: `${client}::api::${agent.name}` };
   return useInfiniteQuery({
-    queryKey: ['agents', 'effective', agent, subject],
+    queryKey: ['agents', 'effective', caller, subject],
     queryFn: ({ pageParam }) => {
       const query = {
-        agent,
+        ...caller,
         ...(subject.kind === 'role' ? { role: subject.role } : { sub: subject.sub }),
         limit: pageLimit,
         ...(pageParam === '' ? {} : { cursor: pageParam }),
@@ -43,9 +52,9 @@ function useEffective(agent: string, subject: Subject) {
   });
 }
 
-export function Matrix({ agent, subject }: { readonly agent: string; readonly subject: Subject }) {
+export function Matrix(props: MatrixProps) {
   const { may } = useSession();
-  const effective = useEffective(agent, subject);
+  const effective = useEffective(props);
   const { why } = may('policies.read');
   if (why !== null) return <Text size="sm">What it may do is not shown. {why}</Text>;
   return (

@@ -18,7 +18,7 @@ import './agents.css';
 import { type Agent, money, useAgent, useChains, useCountsOf, useDenials, useSpend } from './data.ts';
 import { delegationOf } from './delegation.ts';
 import { Matrix } from './matrix.tsx';
-import { SubjectChoice, useSubject } from './subject.tsx';
+import { ClientChoice, SubjectChoice, useClient, useSubject } from './subject.tsx';
 import { Suspend } from './suspend.tsx';
 import { AgentState } from './words.tsx';
 
@@ -44,12 +44,13 @@ export function Page() {
 function Shown({ agent }: { readonly agent: Agent }) {
   const { may } = useSession();
   const subject = useSubject();
+  const client = useClient();
   const { why } = may('admin.audit.read');
   return (
     <>
       <Group justify="space-between" align="start">
-        <Box miw={0}>
-          <Title order={1} size="h2">
+        <Box miw={0} className="alone">
+          <Title order={1} size="h3">
             <Foreign text={agent.name} max={120} />
           </Title>
           <Group gap={8} mt={4}>
@@ -74,8 +75,16 @@ function Shown({ agent }: { readonly agent: Agent }) {
       )}
       <div className="agent-columns">
         <Stack gap="md" miw={0}>
-          <Section title="What it may do" side={<SubjectChoice subject={subject} />}>
-            <Matrix agent={agent.id} subject={subject} />
+          <Section
+            title="What it may do"
+            side={
+              <Group gap="xs" align="end">
+                <SubjectChoice subject={subject} />
+                <ClientChoice agent={agent.name} client={client} key={client} />
+              </Group>
+            }
+          >
+            <Matrix agent={agent} subject={subject} client={client} />
           </Section>
           {why === null && <Delegations agent={agent} />}
           {why === null && <Denials agent={agent} />}
@@ -134,9 +143,9 @@ function Profile({ agent }: { readonly agent: Agent }) {
           </Fact>
           <Fact name="Tools">
             {agent.enabledTools.length === 0 ? (
-              'none: every call is denied'
+              'none, so every call is denied'
             ) : (
-              <Group gap={4}>
+              <Group gap="0 10px" className="alone">
                 {agent.enabledTools.slice(0, 100).map((tool, at) => (
                   <Foreign key={at} text={tool} max={80} />
                 ))}
@@ -150,7 +159,7 @@ function Profile({ agent }: { readonly agent: Agent }) {
             </Fact>
           )}
           <Fact name="Delegates">{agent.canDelegate ? 'yes, to other agents' : 'no'}</Fact>
-          <Fact name="Is delegated to">{agent.delegatable ? 'yes' : 'no'}</Fact>
+          <Fact name="Takes work">{agent.delegatable ? 'yes, from other agents' : 'no'}</Fact>
           <Fact name="Registered">
             <When at={agent.createdAt} />
           </Fact>
@@ -169,7 +178,7 @@ function Profile({ agent }: { readonly agent: Agent }) {
         </Facts>
       </Section>
       <Section title="Instructions">
-        <ForeignBlock text={agent.systemPrompt} by="System prompt, written by who manages the agent" first={600} />
+        <ForeignBlock text={agent.systemPrompt} by="System prompt, as registered" first={600} />
       </Section>
     </Stack>
   );
@@ -189,7 +198,7 @@ function Delegations({ agent }: { readonly agent: Agent }) {
   }, [chains.data, names.data, names.isPending, agent.name]);
   return (
     <Section
-      title="Whom it works with"
+      title="Who works with it"
       side={
         graph !== null && (
           <Text size="xs" c="var(--quiet)">
@@ -224,7 +233,7 @@ function Denials({ agent }: { readonly agent: Agent }) {
   const denials = useDenials(agent.name, '7d');
   return (
     <Section
-      title="Denied lately"
+      title="Newest denials"
       side={
         <Anchor component={Link} size="sm" to={`/audit?agent=${encodeURIComponent(agent.name)}&decision=deny`}>
           All in the log

@@ -9,7 +9,18 @@ import '../parts/rows.css';
 import { Spark } from '../parts/spark.tsx';
 import { Empty, Loaded, Refused } from '../parts/states.tsx';
 import { When } from '../parts/when.tsx';
-import { type Agent, type AgentCounts, money, type Period, periods, periodWords, useAgentCounts, useAgents, useSpend } from './data.ts';
+import {
+  type Agent,
+  type AgentCounts,
+  money,
+  type Period,
+  periods,
+  periodLabels,
+  periodWords,
+  useAgentCounts,
+  useAgents,
+  useSpend,
+} from './data.ts';
 import type { Wanted } from './register.tsx';
 import { Unknown } from './unknown.tsx';
 import { AgentState, Denied } from './words.tsx';
@@ -44,14 +55,14 @@ export function Page() {
     <Stack gap="md">
       <Group justify="space-between" align="end">
         <Box>
-          <Title order={1} size="h2">
+          <Title order={1} size="h3">
             Agents
           </Title>
           <Text size="sm" c="var(--quiet)">
-            Who calls tools, what they may, and what they did in {periodWords[period]}.
+            Who calls tools, and what they did in {periodWords[period]}.
           </Text>
         </Box>
-        <Button onClick={() => setWanted({ name: null })} disabled={whyNotWrite !== null} title={whyNotWrite ?? undefined}>
+        <Button size="xs" onClick={() => setWanted({ name: null })} disabled={whyNotWrite !== null} title={whyNotWrite ?? undefined}>
           Register an agent
         </Button>
       </Group>
@@ -61,7 +72,7 @@ export function Page() {
           size="xs"
           value={period}
           onChange={(one) => set('period', one === '24h' ? '' : one)}
-          data={[...periods]}
+          data={periods.map((one) => ({ value: one, label: periodLabels[one] }))}
           aria-label="Period of the counts"
         />
       </Group>
@@ -216,7 +227,7 @@ function Row({ agent, counts, cents, hasCounts }: RowProps) {
   const isUnknown = counts === undefined || (own === undefined && counts.isCut);
   return (
     <tr>
-      <td className="rows-wide">
+      <td className="rows-wide alone">
         <Anchor component={Link} to={`/agents/${agent.id}`} size="sm" fw={600} underline="hover">
           <Foreign text={agent.name} max={80} />
         </Anchor>

@@ -1,11 +1,12 @@
-// For whom an agent calls: a role, or one person. The choice is in the URL.
+// For whom an agent calls, and by which client: a role or one person, and the name of the program. The choice is in the URL.
 import { Autocomplete, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { read } from '../api/client.ts';
 import { type Role, useSession } from '../app/session.tsx';
 import { Foreign } from '../parts/foreign.tsx';
+import { useChains } from './data.ts';
 
 export type Subject = { readonly kind: 'role'; readonly role: Role } | { readonly kind: 'sub'; readonly sub: string };
 
@@ -20,6 +21,63 @@ export function useSubject(): Subject {
   if (person !== null && person !== '') return { kind: 'sub', sub: person };
   return { kind: 'role', role: roles.find((one) => one === asked.get('role')) ?? 'member' };
 }
+
+/** The client of the control plane's own runs, which the API takes for a registered agent. */
+export const ownClient = 'tollgate';
+
+/** The client that the agent calls by: rules of an agent type are for one client. */
+export function useClient(): string {
+  const [asked] = useSearchParams();
+  return asked.get('client') || ownClient;
+}
+
+interface ClientChoiceProps {
+  readonly agent: string;
+  readonly client: string;
+}
+
+/** Offers the clients that the agent was seen with. */
+export function ClientChoice({ agent, client }: ClientChoiceProps) {
+  const [, setAsked] = useSearchParams();
+  const [typed, setTyped] = useState(client);
+  const { data: entries } = useChains(agent, '7d');
+  const seen = useMemo(() => {
+    const own = (entries ?? []).filter(({ agentName }) => agentName === agent).map((entry) => entry.client.name);
+    return [...new Set([ownClient, client, ...own])].filter((name) => name !== '').slice(0, clientsMax);
+  }, [entries, agent, client]);
+  const choose = (words: string): void => {
+    const wanted = words.trim();
+    if (wanted === client) return;
+    setAsked(
+      (before) => {
+        const after = new URLSearchParams(before);
+        if (wanted === '' || wanted === ownClient) after.delete('client');
+        else after.set('client', wanted);
+        return after;
+      },
+      { replace: true },
+    );
+  };
+  return (
+    <Autocomplete
+      label="Client"
+      size="xs"
+      w={{ base: '100%', xs: 180 }}
+      value={typed}
+      onChange={setTyped}
+      onOptionSubmit={choose}
+      onBlur={() => choose(typed)}
+      onFocus={({ currentTarget }) => currentTarget.select()}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') choose(typed);
+      }}
+      data={seen}
+      filter={({ options, search }) => (search === client ? options : options.flatMap((one) => filtered(one, search)))}
+    />
+  );
+}
+
+const clientsMax = 30;
 
 const rolePrefix = 'role: ';
 const wordsOf = (subject: Subject): string => (subject.kind === 'role' ? `${rolePrefix}${subject.role}` : subject.sub);
@@ -62,9 +120,9 @@ function Choice({ subject }: { readonly subject: Subject }) {
   return (
     <Autocomplete
       label="For"
-      description="A role, or the uid of a person or service key"
+      placeholder="A role, a member or a service key"
       size="xs"
-      w={{ base: '100%', xs: 260 }}
+      w={{ base: '100%', xs: 220 }}
       value={typed}
       onChange={setTyped}
       onOptionSubmit={choose}

@@ -20,10 +20,9 @@ interface UnknownProps {
 export function Unknown({ period, words, whyNot, register }: UnknownProps) {
   const unknown = useUnknownAgents(period);
   return (
-    <Section title="Not registered, and called">
+    <Section title="Agents that are not registered">
       <Text size="sm" c="var(--quiet)">
-        They called in {periodWords[period]} under a name that no registered agent has. Such an agent has no tools and caps of its own; only
-        the policy holds. {whyNot}
+        They called in {periodWords[period]}. Only the policy holds for them: they have no list of tools and no caps of their own. {whyNot}
       </Text>
       <Loaded query={unknown} what="The agents that are not registered could not be read">
         {({ pages }) => {
@@ -37,7 +36,7 @@ export function Unknown({ period, words, whyNot, register }: UnknownProps) {
                 <caption className="only-read">Agents that called and are not registered</caption>
                 <thead>
                   <tr>
-                    <th scope="col">Name, as it called itself</th>
+                    <th scope="col">Name that it gives itself</th>
                     <th scope="col" className="rows-number">
                       Calls
                     </th>
@@ -54,7 +53,7 @@ export function Unknown({ period, words, whyNot, register }: UnknownProps) {
                 <tbody>
                   {found.map(({ name, calls, denied, firstAt, lastAt }) => (
                     <tr key={name}>
-                      <td className="rows-wide">
+                      <td className="rows-wide alone">
                         <Group gap={8}>
                           <Foreign text={name} max={80} />
                           {oddIn(name).length > 0 && (
@@ -76,7 +75,7 @@ export function Unknown({ period, words, whyNot, register }: UnknownProps) {
                       <td data-label="Last call">
                         <When at={lastAt} />
                       </td>
-                      <td className="rows-wide">
+                      <td className="rows-wide rows-end">
                         <Button size="compact-xs" variant="default" disabled={whyNot !== null} onClick={() => register(name)}>
                           Register
                         </Button>

@@ -19,8 +19,8 @@ export function Failed() {
 
 export function NotFound() {
   return (
-    <Empty title="There is no such page">
-      <Link to="/">To the overview</Link>
+    <Empty title="There is no such page" order={1}>
+      <Link to="/">Go to the overview</Link>
     </Empty>
   );
 }

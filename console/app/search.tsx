@@ -34,9 +34,9 @@ export default function Search({ close }: { readonly close: () => void }) {
   if (wanted !== '') {
     actions.push({
       id: 'call',
-      label: `The call ${wanted}`,
+      label: `Call ${wanted}`,
       keywords: [wanted],
-      description: 'By its request id',
+      description: 'Open a call by its request id',
       onClick: () => void go(`/calls/${encodeURIComponent(wanted)}`),
     });
   }

@@ -70,6 +70,9 @@ export function Shell() {
             >
               Go to
             </Button>
+            <ActionIcon variant="default" size={30} onClick={search.open} hiddenFrom="sm" aria-label="Go to a page, an agent or a call">
+              <PageIcon path="M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10M10.6 10.6 14 14" />
+            </ActionIcon>
             <Freeze />
             <Account />
           </Group>
@@ -166,7 +169,7 @@ function Account() {
   return (
     <Menu position="bottom-end">
       <Menu.Target>
-        <ActionIcon variant="default" size="lg" radius="xl" aria-label="Your account">
+        <ActionIcon variant="default" size={30} radius="xl" aria-label="Your account">
           <PageIcon path="M8 7a3 3 0 1 0 0-6 3 3 0 0 0 0 6M2 15c0-3.5 2.5-5.5 6-5.5s6 2 6 5.5" />
         </ActionIcon>
       </Menu.Target>

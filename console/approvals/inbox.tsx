@@ -149,14 +149,14 @@ function Row({ approval, isChosen }: { readonly approval: Approval; readonly isC
       }}
     >
       <Group justify="space-between" wrap="nowrap" align="baseline" gap="xs">
-        <Text size="sm" fw={600} ff="monospace" miw={0}>
+        <Text size="sm" fw={600} ff="monospace" miw={0} className="alone">
           <Foreign text={call.tool} max={60} />
         </Text>
         <Text size="xs" c="var(--quiet)" style={{ whiteSpace: 'nowrap' }} component="span">
           <Until at={expiresAt} ended="expired" isPlain />
         </Text>
       </Group>
-      <Text size="xs" ff="monospace" lineClamp={2} className="foreign-brief">
+      <Text size="xs" ff="monospace" lineClamp={2} className="foreign-brief alone">
         <Foreign text={oneLine(shownText)} max={160} />
       </Text>
       <Group gap={6} mt={4}>

@@ -246,7 +246,7 @@ function TakeBack({ approval, ask }: { readonly approval: Approval; readonly ask
   if (!isTheirs || may('admin.approvals').why !== null || (approval.state !== 'pending' && approval.state !== 'approved')) return null;
   return (
     <Button size="compact-sm" variant="default" onClick={ask}>
-      {approval.state === 'pending' ? 'Take the question back' : 'Take the approval back'}
+      {approval.state === 'pending' ? 'Cancel the question' : 'Cancel the approval'}
     </Button>
   );
 }

@@ -26,7 +26,7 @@ export function Page() {
     <Stack gap="md">
       <Group justify="space-between" align="end">
         <Box>
-          <Title order={1} size="h2">
+          <Title order={1} size="h3">
             Approvals
           </Title>
           <Text size="sm" c="var(--quiet)">

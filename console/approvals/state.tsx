@@ -18,12 +18,12 @@ const signs: Readonly<Record<State, Outcome | null>> = {
 };
 
 const stateWords: Readonly<Record<State, string>> = {
-  pending: 'waits',
+  pending: 'waiting',
   approved: 'approved',
   used: 'approved and made',
   denied: 'denied',
   expired: 'expired',
-  cancelled: 'taken back',
+  cancelled: 'cancelled',
 };
 
 export function StateWord({ state }: { readonly state: State }) {

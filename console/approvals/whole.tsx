@@ -229,7 +229,7 @@ function Hidden({ approval }: { readonly approval: Approval }) {
 export function Before({ approval }: { readonly approval: WholeApproval }) {
   return (
     <>
-      <Section title="The session so far">
+      <Section title="Its session so far">
         {approval.session.calls.length === 0 ? (
           <Text size="sm" c="var(--quiet)">
             No call of this session is in the log yet.
@@ -252,7 +252,7 @@ export function Before({ approval }: { readonly approval: WholeApproval }) {
           </Stack>
         )}
       </Section>
-      <Section title="Recorded steps">
+      <Section title="What happened to it">
         <Stack gap={4} component="ol" m={0} p={0} style={{ listStyle: 'none' }}>
           {approval.steps.map(({ at, action, sub }, index) => (
             <Text key={index} component="li" size="sm">

@@ -105,7 +105,7 @@ function Instant({ label, value, onApply }: InstantProps) {
       title={`${label}${value === null ? ': now' : `: ${value}`}`}
       type="datetime-local"
       size="xs"
-      style={{ flex: '0 1 178px', minWidth: 150 }}
+      style={{ flex: '0 1 212px', minWidth: 200 }}
       value={typed}
       onChange={(event) => setTyped(event.currentTarget.value)}
       onBlur={apply}

@@ -11,7 +11,7 @@ import { useSession } from '../app/session.tsx';
 import { CallsList } from '../parts/calls-list.tsx';
 import type { CallRow } from '../parts/call-row.ts';
 import { Histogram } from '../parts/histogram.tsx';
-import { type Outcome, OutcomeSign, outcomeColour, outcomes, outcomeWords } from '../parts/outcome.tsx';
+import { OutcomeCounts } from '../parts/outcome-counts.tsx';
 import { Empty, Refused } from '../parts/states.tsx';
 import { useUrlFilters } from '../parts/url-filters.ts';
 import { AuditFilters, filterNames, type AuditFilterValues } from './filters.tsx';
@@ -185,6 +185,7 @@ function Found({ search: { rows, isPending, error, isWhole, more, retry }, memor
   if (rows.length === 0 && isWhole)
     return (
       <Empty title="No such call in this time">
+        <Text size="sm">Choose a longer time, or remove a filter.</Text>
         <Button size="xs" variant="default" onClick={onWiden}>
           Search the last 30 days
         </Button>
@@ -254,17 +255,11 @@ function Plot({ answer, onChoose }: { readonly answer: Stats; readonly onChoose:
 
 /** `isWider`: the counts are of more calls than the search finds. */
 function Legend({ answer: { groups, total }, isWider }: { readonly answer: Stats; readonly isWider: boolean }) {
-  const totals = new Map(groups.map((group) => [group.value, group.total]));
   return (
-    <Group gap="md" mt={6} fz={12.5}>
-      <span>{total === 1 ? '1 call' : `${total.toLocaleString()} calls`}</span>
-      {outcomes.map((outcome: Outcome) => (
-        <span key={outcome} style={{ display: 'inline-flex', gap: 5, alignItems: 'center', color: outcomeColour(outcome) }}>
-          <OutcomeSign outcome={outcome} size={11} />
-          {(totals.get(outcome) ?? 0).toLocaleString()} {outcomeWords[outcome]}
-        </span>
-      ))}
-      {isWider && <span style={{ color: 'var(--quiet)' }}>These counts are of all users and sessions.</span>}
+    <Group gap="4px 16px" mt={6} fz={13}>
+      <span style={{ fontWeight: 600 }}>{total === 1 ? '1 call' : `${total.toLocaleString()} calls`}</span>
+      <OutcomeCounts groups={groups} />
+      {isWider && <span style={{ color: 'var(--quiet)' }}>The counts and bars are of all users and sessions.</span>}
     </Group>
   );
 }

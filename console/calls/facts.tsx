@@ -26,7 +26,7 @@ export function Facts({ answer }: { readonly answer: CallAnswer }) {
         </dl>
       </section>
       <section className={css.card}>
-        <h2>Records</h2>
+        <h2>Record</h2>
         <dl className={css.facts}>
           <Records answer={answer} entry={entry} />
         </dl>
@@ -47,7 +47,7 @@ function Fact({ name, children }: { readonly name: string; readonly children: Re
 /** A link to the log with one filter. */
 function Search({ filter, value, shown = value }: { readonly filter: string; readonly value: string; readonly shown?: string }) {
   return (
-    <Anchor component={Link} size="sm" to={`/audit?${new URLSearchParams({ [filter]: value, last: '24h' }).toString()}`}>
+    <Anchor component={Link} inherit to={`/audit?${new URLSearchParams({ [filter]: value, last: '24h' }).toString()}`}>
       <Foreign text={shown} max={100} />
     </Anchor>
   );
@@ -62,13 +62,13 @@ function Who({ entry }: { readonly entry: Entry }) {
             <Search filter="agent" value={entry.agentName} /> <span className={css.quiet}>(not registered)</span>
           </>
         ) : (
-          <Anchor component={Link} size="sm" to={`/agents/${encodeURIComponent(entry.agentId)}`}>
+          <Anchor component={Link} inherit to={`/agents/${encodeURIComponent(entry.agentId)}`}>
             <Foreign text={entry.agentName} max={100} />
           </Anchor>
         )}
       </Fact>
-      <Fact name="Runs as">
-        {entry.agentTier}, <Foreign text={entry.client.name} max={60} /> <Foreign text={entry.client.version ?? ''} max={20} />
+      <Fact name="Tier">
+        {entry.agentTier}, by <Foreign text={[entry.client.name, entry.client.version ?? ''].join(' ').trim()} max={80} />
       </Fact>
       <Fact name="For">
         <Search filter="sub" value={entry.sub} shown={whoOf(entry)} />
@@ -101,10 +101,10 @@ function Timing({ answer: { after }, entry }: { readonly answer: CallAnswer; rea
       <Fact name="Decided">
         <When at={entry.ts} />
       </Fact>
-      {entry.latencyUs !== undefined && <Fact name="Took">{durationWords(entry.latencyUs / 1_000)} to decide</Fact>}
-      {after?.outcome !== undefined && <Fact name="Tool">{durationWords(after.outcome.durationMs)}</Fact>}
-      <Fact name="Arrived">{arrivedMs < 0 ? 'before its own time' : `after ${durationWords(arrivedMs)}`}</Fact>
-      {entry.policyAgeMs !== undefined && <Fact name="Policy">confirmed {durationWords(Math.max(0, entry.policyAgeMs))} before</Fact>}
+      {entry.latencyUs !== undefined && <Fact name="Took">{durationWords(entry.latencyUs / 1_000)}</Fact>}
+      {after?.outcome !== undefined && <Fact name="Tool took">{durationWords(after.outcome.durationMs)}</Fact>}
+      <Fact name="In the log">{arrivedMs < 0 ? 'before its own time' : `${durationWords(arrivedMs)} later`}</Fact>
+      {entry.policyAgeMs !== undefined && <Fact name="Policy">confirmed {durationWords(Math.max(0, entry.policyAgeMs))} earlier</Fact>}
       {entry.outage === true && <Fact name="Outage">the sidecar had no contact for longer than policy allows</Fact>}
       {entry.tsClaimed !== undefined && (
         <Fact name="Claimed">
@@ -132,7 +132,7 @@ function Records({ answer, entry }: { readonly answer: CallAnswer; readonly entr
       )}
       {(approval !== null || entry.approval !== undefined) && (
         <Fact name="Approval">
-          <Anchor component={Link} size="sm" to={`/approvals/${encodeURIComponent(approval?.id ?? entry.approval?.id ?? '')}`}>
+          <Anchor component={Link} inherit to={`/approvals/${encodeURIComponent(approval?.id ?? entry.approval?.id ?? '')}`}>
             {approval?.state ?? 'open it'}
           </Anchor>
           {approval?.by != null && (
@@ -151,7 +151,7 @@ function Records({ answer, entry }: { readonly answer: CallAnswer; readonly entr
       {trace !== null && (
         <Fact name="Trace">
           {trace.url !== null && /^https?:\/\//.test(trace.url) && (
-            <Anchor href={trace.url} target="_blank" rel="noreferrer noopener" size="sm">
+            <Anchor href={trace.url} target="_blank" rel="noreferrer noopener" inherit>
               open ↗
             </Anchor>
           )}{' '}

@@ -74,7 +74,7 @@ export default function Graph({ graph }: { readonly graph: SessionGraph }) {
     style: { stroke: isHere ? 'var(--mantine-color-text)' : 'var(--line)', strokeWidth: isHere ? 2.5 : 1.5 },
   }));
   return (
-    <section ref={ref} aria-label="The session as a graph" style={{ height: heightOf(drawn.boxes, places, width) }}>
+    <section ref={ref} className="alone" aria-label="The session as a graph" style={{ height: heightOf(drawn.boxes, places, width) }}>
       <ReactFlow
         className={css.graph ?? ''}
         nodes={nodes}
@@ -93,6 +93,7 @@ export default function Graph({ graph }: { readonly graph: SessionGraph }) {
         elementsSelectable={false}
         // The wheel scrolls the page.
         zoomOnScroll={false}
+        proOptions={{ hideAttribution: true }}
         preventScrolling={false}
       >
         <Background gap={24} size={1} color="var(--line)" />

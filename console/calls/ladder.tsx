@@ -22,10 +22,10 @@ export function LadderView({ ladder: { rungs, isDecidedHere, together } }: { rea
   if (rungs.length === 0) return <Text size="sm">No layer says anything about this call.</Text>;
   return (
     <>
-      <Text size="sm" c="var(--quiet)" mb="sm">
+      <Text size="sm" c="var(--quiet)" mb="lg">
         {isDecidedHere
-          ? 'Every layer may speak, from broad to specific. The strictest one wins.'
-          : 'The layers did not decide this call; the reason above did. This is what they say about it.'}
+          ? 'From broad to specific. The strictest wins.'
+          : 'The policy did not decide this call; the reason above did. This is what the policy says about it.'}
       </Text>
       <ol className={css.ladder} aria-label="Layers, broad to specific">
         {rungs.map((rung) => (
@@ -34,7 +34,7 @@ export function LadderView({ ladder: { rungs, isDecidedHere, together } }: { rea
       </ol>
       {together !== null && (
         <p className={css.sum}>
-          <span className={css.quiet}>Together: </span>
+          <span className={css.quiet}>All together: </span>
           <strong style={{ color: outcomeColour(together.permission) }}>{permissionWords[together.permission]}</strong>
           {together.rateLimit !== null && `, at most ${together.rateLimit} calls in a window`}
           {together.transform === 'redact' && ', redacts personal data'}
@@ -83,13 +83,13 @@ function RungView({ rung }: { readonly rung: Rung }) {
           {isAuditOnly && outcome !== null && <span className={`${css.tag} ${css.quiet}`}>audit only, not enforced</span>}
           {won && (
             <span className={css.tag} style={{ color: colour, fontWeight: 650 }}>
-              ◀ decided
+              decided
             </span>
           )}
           {wouldWin && <span className={`${css.tag} ${css.quiet}`}>would decide if it were enforced</span>}
         </div>
         {path !== '' && (
-          <div className={`${css.mono} ${css.small} ${css.quiet}`}>
+          <div className={`${css.mono} ${css.small} ${css.quiet} alone`}>
             <Foreign text={path} max={300} />
           </div>
         )}

@@ -4,9 +4,10 @@ import { useDocumentTitle, useHotkeys } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import { useLocation, useNavigate, useParams, useSearchParams } from 'react-router';
+import { ApiError } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
 import { isDialogOpen } from '../parts/dialog.ts';
-import { ForeignJson } from '../parts/foreign.tsx';
+import { Foreign, ForeignJson } from '../parts/foreign.tsx';
 import { outcomeOf } from '../parts/outcome.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type CallAnswer, fetchCall } from './answer.ts';
@@ -42,12 +43,25 @@ export function Page() {
           ← Back
         </Button>
       </Group>
-      <Loaded query={call} what="The call could not be read" height={480}>
-        {(answer) => <Call answer={answer} />}
-      </Loaded>
+      {call.data === undefined && call.error instanceof ApiError && call.error.status === 404 ? (
+        <Unknown requestId={requestId} />
+      ) : (
+        <Loaded query={call} what="The call could not be read" height={480}>
+          {(answer) => <Call answer={answer} />}
+        </Loaded>
+      )}
     </Stack>
   );
 }
+
+const Unknown = ({ requestId }: { readonly requestId: string }) => (
+  <Empty title="No such call" order={1}>
+    <Text size="sm">
+      The log has no entry with the request id <Foreign text={requestId} max={80} />. An entry arrives a moment after its call, and is
+      deleted when its retention ends.
+    </Text>
+  </Empty>
+);
 
 const runningMs = 3_000;
 /** After this time an outcome is not expected any more. */
@@ -75,7 +89,7 @@ function Call({ answer }: { readonly answer: CallAnswer }) {
       <Verdict answer={answer} />
       <div className={css.columns}>
         <Stack gap="sm">
-          <Card title="Why">
+          <Card title="Why: what each layer of the policy says">
             <LadderView ladder={ladder} />
             {unexplained !== null && (
               <Text size="sm" c="var(--quiet)" className={css.sum}>
@@ -125,7 +139,7 @@ function Kept({ answer: { before, after } }: { readonly answer: CallAnswer }) {
   const digest = after?.outcome?.outputDigest;
   return (
     <>
-      <Card title="Input, as it was kept">
+      <Card title="Input, as recorded">
         {before?.input === undefined ? (
           <Text size="sm" c="var(--quiet)">
             The input was not kept{before?.inputDigest === undefined ? '.' : `, only its digest: ${before.inputDigest}`}
@@ -167,7 +181,7 @@ function Repeat({ answer: { before, after } }: { readonly answer: CallAnswer }) 
   const command = entry === null ? null : curlOf(entry, location.origin);
   if (entry === null) return null;
   return (
-    <Card title="Ask about the same call again">
+    <Card title="Repeat the call">
       {command === null ? (
         <Text size="sm" c="var(--quiet)">
           Not possible: the input was not kept whole.
@@ -175,7 +189,7 @@ function Repeat({ answer: { before, after } }: { readonly answer: CallAnswer }) 
       ) : (
         <Stack gap="xs" align="start">
           <Text size="sm" c="var(--quiet)">
-            With a key of your own as <code>$KEY</code>. It is a new call, with its own entry
+            Asks for a decision about the same call, with a key of your own as <code>$KEY</code>. It has an entry of its own in the log
             {entry.transform === 'redact' && (entry.findings?.length ?? 0) > 0 && '; its input is the redacted one'}.
           </Text>
           <Code block w="100%" className="foreign" style={{ whiteSpace: 'pre-wrap' }} tabIndex={0}>
@@ -191,7 +205,7 @@ function Repeat({ answer: { before, after } }: { readonly answer: CallAnswer }) 
         </Stack>
       )}
       <details style={{ marginTop: 10 }}>
-        <summary className={css.small}>The whole entries</summary>
+        <summary className={css.small}>Its entries in the log, whole</summary>
         <Stack gap="xs" mt="xs">
           {before !== null && <ForeignJson value={before} />}
           {after !== null && <ForeignJson value={after} />}

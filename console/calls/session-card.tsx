@@ -27,11 +27,13 @@ export function SessionCard({ answer }: { readonly answer: CallAnswer }) {
   const { more, calls } = answer.session;
   return (
     <section className={css.card} ref={ref}>
-      <h2>Who handed work to whom</h2>
-      <Text size="sm" c="var(--quiet)" mb="sm">
+      <h2>Its session</h2>
+      <Text size="sm" c="var(--quiet)" mb={calls.length > 1 ? 'sm' : 0}>
         {more
-          ? `The ${calls.length} calls of this session around this one.`
-          : `All ${calls.length === 1 ? 'of this session: one call' : `${calls.length} calls of this session`}.`}
+          ? `Who handed work to whom, and what they called: the ${calls.length} calls around this one.`
+          : calls.length === 1
+            ? 'This is the only call of its session.'
+            : `Who handed work to whom, and what they called: all ${calls.length} calls.`}
         {answer.before?.chainClaimed === true && ' The chain is what the caller says; it is not proved.'}
       </Text>
       {isDrawn && (
@@ -43,10 +45,14 @@ export function SessionCard({ answer }: { readonly answer: CallAnswer }) {
           )}
         </div>
       )}
-      <details open={!isDrawn} style={{ marginTop: isDrawn ? 8 : 0 }}>
-        <summary className={css.small}>As text</summary>
-        <TextForm graph={graph} />
-      </details>
+      {isDrawn ? (
+        <details style={{ marginTop: 8 }}>
+          <summary className={css.small}>As text</summary>
+          <TextForm graph={graph} />
+        </details>
+      ) : (
+        calls.length > 1 && <TextForm graph={graph} />
+      )}
     </section>
   );
 }

@@ -82,7 +82,7 @@ export function FrozenBanner() {
   if (!frozen) return null;
   return (
     <Alert color="red" variant="filled" mb="md" title="The workspace is frozen" role="status">
-      Every call of every agent is denied.
+      Every call of every agent is denied until an owner or admin unfreezes it.
     </Alert>
   );
 }

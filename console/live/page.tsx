@@ -200,7 +200,7 @@ function useEntries(tail: Tail, { agent, sub, tool, outcome }: Filters<(typeof f
   });
   const { data } = recent;
   useEffect(() => {
-    if (data !== undefined) tail.fill(data);
+    if (data !== undefined) tail.addRecorded(data);
   }, [data, tail]);
   // A browser opens six connections to a host at most, for all its tabs. A tab that is not seen leaves its own to others.
   const isSeen = useDocumentVisibility() === 'visible' || isPaused;

@@ -25,7 +25,7 @@ export interface Tail {
   /** Takes an entry of the stream. */
   take(entry: Entry): void;
   /** Takes entries that were recorded before the stream began, or while it was lost. */
-  fill(entries: readonly Entry[]): void;
+  addRecorded(entries: readonly Entry[]): void;
   hold(isHeld: boolean): void;
   readonly view: () => TailView;
   readonly subscribe: (changed: () => void) => () => void;
@@ -86,7 +86,7 @@ export function createTail(isWanted: (outcome: Outcome) => boolean, frame: (run:
       if (view.isHeld && item.kind === 'call') heldCount++;
       flushSoon();
     },
-    fill: (entries) => {
+    addRecorded: (entries) => {
       const items = entries.flatMap((entry) => itemOf(entry) ?? []).reverse();
       const known = new Set(view.rows.map(({ requestId }) => requestId));
       const missed = items.filter((item) => item.kind === 'result' || !known.has(item.row.requestId));

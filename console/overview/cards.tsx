@@ -39,7 +39,7 @@ export function Denied({ since }: { readonly since: string }) {
       <Loaded query={tools} what="Denials could not be counted">
         {() =>
           groups.length === 0 ? (
-            quiet('No call was denied in this range.')
+            quiet('No call was denied in this time.')
           ) : (
             <Table withRowBorders={false} verticalSpacing={4}>
               <Table.Tbody>
@@ -49,7 +49,7 @@ export function Denied({ since }: { readonly since: string }) {
                       <Link to={`/audit?${new URLSearchParams({ tool, decision: 'deny', since }).toString()}`}>
                         <Foreign text={tool} max={60} />
                       </Link>
-                      <Text size="xs" c="var(--quiet)">
+                      <Text size="xs" c="var(--quiet)" ff="monospace">
                         {reasons[index]?.data?.groups[0]?.value ?? ' '}
                       </Text>
                     </Table.Td>
@@ -85,7 +85,7 @@ export function Active() {
             {groups.map(({ value: agent, total, lastAt }) => (
               <Group key={agent} justify="space-between" wrap="nowrap">
                 <Text size="sm" component="div">
-                  {agent === '' ? 'without a name' : <Foreign text={agent} max={60} />}
+                  {agent === '' ? 'no name' : <AgentLink name={agent} />}
                 </Text>
                 <Text size="sm" c="var(--quiet)" flex="none">
                   {total.toLocaleString()} calls, {fromNow(lastAt)}
@@ -99,6 +99,13 @@ export function Active() {
     </Card>
   );
 }
+
+/** Its calls in the log: the page of an agent has an id, which counts do not know. */
+const AgentLink = ({ name }: { readonly name: string }) => (
+  <Link to={`/audit?${new URLSearchParams({ agent: name }).toString()}`}>
+    <Foreign text={name} max={60} />
+  </Link>
+);
 
 export function Pending() {
   const { api, workspace, may } = useSession();
@@ -152,7 +159,7 @@ export function Spend() {
       <Loaded query={spend} what="Spending could not be read">
         {({ users, capCents }) => (
           <Stack gap={4}>
-            {users.length === 0 && quiet('No run has spent anything today (UTC).')}
+            {users.length === 0 && quiet('Nothing yet. The control plane counts the cost of the runs that it makes, by the day of UTC.')}
             {users.slice(0, top).map(({ sub, cents }) => (
               <Group key={sub} justify="space-between" wrap="nowrap">
                 <Text size="sm" component="div">
@@ -182,10 +189,10 @@ export function Redactions({ since }: { readonly since: string }) {
       <Loaded query={kinds} what="Redactions could not be counted">
         {({ groups }) => (
           <>
-            {groups.length === 0 && quiet('No value was redacted in this range.')}
+            {groups.length === 0 && quiet('No value was redacted in this time.')}
             {groups.map(({ value: kind, total }) => (
               <Group key={kind} justify="space-between">
-                <Text size="sm">{kind}</Text>
+                <Text size="sm">{kind.replaceAll('_', ' ')}</Text>
                 <Text size="sm">{total.toLocaleString()}</Text>
               </Group>
             ))}

@@ -1,9 +1,10 @@
 // Warns where nothing is enforced: no policy, only documents in audit mode, or unknown agents that are let through.
-import { Alert, List } from '@mantine/core';
+import { List } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { read, type Schemas } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
+import { Notice } from '../parts/notice.tsx';
 
 type Policies = Pick<Schemas['WorkspacePolicy'], 'mode' | 'tools' | 'defaults' | 'unknownAgents'>;
 
@@ -33,24 +34,38 @@ export function Enforced() {
   );
   if (warnings.length === 0) return null;
   return (
-    <Alert color="orange" variant="light" title="Not everything is enforced">
-      <List size="sm">
-        {warnings.map((words) => (
-          <List.Item key={words}>{words}</List.Item>
+    <Notice tone="limit" title="Not everything is enforced">
+      <List size="sm" spacing={2}>
+        {warnings.map(({ words, see }) => (
+          <List.Item key={words}>
+            {words} {see !== undefined && <Link to={see.to}>{see.words}</Link>}
+          </List.Item>
         ))}
       </List>
-      {warnings.some((words) => words.startsWith('Unknown')) && <Link to="/agents">See them</Link>}
-    </Alert>
+    </Notice>
   );
 }
 
-function warningsOf(policy: Policies, others: readonly object[], hasUnknown: boolean): readonly string[] {
+interface Warning {
+  readonly words: string;
+  readonly see?: { readonly to: string; readonly words: string };
+}
+
+function warningsOf(policy: Policies, others: readonly object[], hasUnknown: boolean): readonly Warning[] {
   const documents = [policy, ...others].filter((one) => !isEmpty(one));
-  if (documents.length === 0) return ['There is no policy: every call is decided by the default of the control plane.'];
-  const warnings: string[] = [];
-  if (documents.every(isAudit)) warnings.push('Every document is in audit mode: calls are recorded, and none is denied by a rule.');
-  else if (documents.some(isAudit)) warnings.push('Some documents are in audit mode: their rules are recorded, and do not decide.');
+  if (documents.length === 0) return [{ words: 'There is no policy yet. The built-in default decides every call.' }];
+  const warnings: Warning[] = [];
+  const inAudit = documents.filter(isAudit).length;
+  if (inAudit === documents.length)
+    warnings.push({ words: 'Every policy document is in audit mode. Calls are recorded; no rule denies one.' });
+  else if (inAudit > 0)
+    warnings.push({
+      words: `${inAudit} of ${documents.length} policy documents ${inAudit === 1 ? 'is' : 'are'} in audit mode. What they would deny is recorded, and not denied.`,
+    });
   if (hasUnknown && policy.unknownAgents !== 'deny')
-    warnings.push('Unknown agents have called tools, and the workspace lets unknown agents through (unknownAgents is not deny).');
+    warnings.push({
+      words: 'Agents that are not registered call tools, and the policy does not deny them (unknownAgents).',
+      see: { to: '/agents', words: 'See these agents' },
+    });
   return warnings;
 }

@@ -1,15 +1,15 @@
 // What agents do now, and what is enforced. The page follows the stream of decisions: the first call of an empty
 // workspace shows by itself.
-import { Group, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Group, Paper, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { useNavigate, useSearchParams } from 'react-router';
-import { bucketsOf, fetchStats, type Stats, type StatsQuery } from '../api/stats.ts';
+import { bucketsOf, fetchStats, type StatsQuery } from '../api/stats.ts';
 import { useStream } from '../api/stream.ts';
 import { useSession } from '../app/session.tsx';
 import { Histogram } from '../parts/histogram.tsx';
-import { outcomeColour, OutcomeSign, outcomes, outcomeWords } from '../parts/outcome.tsx';
+import { OutcomeCounts } from '../parts/outcome-counts.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { Active, Denied, Pending, Redactions, Spend } from './cards.tsx';
 import { FirstCall } from './first-call.tsx';
@@ -17,9 +17,10 @@ import { Enforced } from './enforced.tsx';
 import { SidecarsCard } from './sidecars-card.tsx';
 
 const ranges = {
-  hour: { label: 'Last hour', ms: 3_600_000, every: 'minute' },
-  day: { label: 'Last day', ms: 86_400_000, every: 'hour' },
-  month: { label: 'Last 30 days', ms: 30 * 86_400_000, every: 'day' },
+  quarter: { label: '15 min', inWords: 'the last 15 minutes', ms: 15 * 60_000, every: 'minute' },
+  hour: { label: '1 h', inWords: 'the last hour', ms: 3_600_000, every: 'minute' },
+  day: { label: '24 h', inWords: 'the last 24 hours', ms: 86_400_000, every: 'hour' },
+  month: { label: '30 d', inWords: 'the last 30 days', ms: 30 * 86_400_000, every: 'day' },
 } as const;
 
 type Range = keyof typeof ranges;
@@ -38,10 +39,11 @@ export function Page() {
   return (
     <Stack>
       <Group justify="space-between">
-        <Title order={1} size="h2">
+        <Title order={1} size="h3">
           Overview
         </Title>
         <SegmentedControl
+          size="xs"
           aria-label="Range"
           value={range}
           onChange={(value) => setSearch({ range: value }, { replace: true })}
@@ -71,7 +73,7 @@ function useRefresh(): () => void {
 function Decisions({ range }: { readonly range: Range }) {
   const { api, workspace } = useSession();
   const go = useNavigate();
-  const { ms, every, label } = ranges[range];
+  const { ms, every, inWords } = ranges[range];
   // The minute is a part of the query's name, so that the range moves on.
   const since = new Date(Math.floor((Date.now() - ms) / 60_000) * 60_000).toISOString();
   const query: StatsQuery = { by: 'outcome', every, since };
@@ -86,13 +88,18 @@ function Decisions({ range }: { readonly range: Range }) {
       {(data) => (
         <>
           {data.total === 0 && range === 'hour' ? <FirstCall /> : null}
-          <Stack gap={4}>
-            <Text size="sm" c="var(--quiet)">
-              {data.total.toLocaleString()} decisions, {label.toLowerCase()}. Choose a part of the bars to see its calls.
+          <Paper withBorder p="md" bg="var(--card)" component="section" aria-label="Decisions over time">
+            <Group justify="space-between" mb="sm" gap="4px 16px">
+              <Title order={2} size="h5">
+                {data.total.toLocaleString()} {data.total === 1 ? 'decision' : 'decisions'} in {inWords}
+              </Title>
+              <OutcomeCounts groups={data.groups} />
+            </Group>
+            <Histogram {...bucketsOf(data)} onChoose={openAudit} isInside />
+            <Text size="xs" c="var(--quiet)" mt={4}>
+              Click a bar, or drag over several, to see their calls.
             </Text>
-            <Legend stats={data} />
-            <Histogram {...bucketsOf(data)} onChoose={openAudit} />
-          </Stack>
+          </Paper>
           <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
             <Denied since={since} />
             <Active />
@@ -104,22 +111,5 @@ function Decisions({ range }: { readonly range: Range }) {
         </>
       )}
     </Loaded>
-  );
-}
-
-/** One sign, word and number for each outcome. */
-function Legend({ stats }: { readonly stats: Stats }) {
-  const totals = new Map(stats.groups.map(({ value, total }) => [value, total]));
-  return (
-    <Group gap="md">
-      {outcomes.map((outcome) => (
-        <Group key={outcome} gap={6} wrap="nowrap">
-          <OutcomeSign outcome={outcome} />
-          <Text size="sm" c={outcomeColour(outcome)}>
-            {outcomeWords[outcome]} <b>{(totals.get(outcome) ?? 0).toLocaleString()}</b>
-          </Text>
-        </Group>
-      ))}
-    </Group>
   );
 }

@@ -32,7 +32,7 @@ export function SidecarsCard() {
                 <Text size="sm" c="var(--quiet)">
                   {all.length === 0
                     ? 'No sidecar has connected yet.'
-                    : `${connected.toLocaleString()} connected, ${troubled.length.toLocaleString()} with a problem${next === undefined ? '' : ', of the first page'}.`}
+                    : `${connected.toLocaleString()} connected, ${troubled.length === 0 ? 'none' : troubled.length.toLocaleString()} with a problem${next === undefined ? '' : ', of the first page'}.`}
                 </Text>
                 {troubled.slice(0, shownMax).map((one) => (
                   <Group key={one.bootId} justify="space-between" wrap="nowrap">

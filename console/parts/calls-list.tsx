@@ -75,7 +75,7 @@ export function CallsList(props: CallsListProps) {
       <Head />
       <div
         ref={scroller}
-        className={css.list}
+        className={`${css.list} alone`}
         style={{ height }}
         onPointerMove={onPointer}
         onScroll={(event) => onScrolled?.(event.currentTarget.scrollTop)}

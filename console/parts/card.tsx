@@ -11,7 +11,7 @@ interface CardProps {
 
 export function Card({ title, more, children }: CardProps) {
   return (
-    <Paper withBorder p="md" bg="var(--card)" component="section" aria-label={title}>
+    <Paper withBorder p="md" bg="var(--card)" component="section" aria-label={title} fz="sm" className="alone">
       <Stack gap="xs">
         <Group justify="space-between" wrap="nowrap">
           <Title order={2} size="h5">

@@ -17,6 +17,8 @@ interface HistogramProps {
   readonly bucketMs: number;
   /** `until`: exclusive. */
   readonly onChoose: (since: string, until: string) => void;
+  /** Whether it is within a box, which has a frame. */
+  readonly isInside?: boolean;
 }
 
 interface Range {
@@ -28,7 +30,7 @@ const height = 88;
 
 const totalOf = ({ counts }: Bucket): number => outcomes.reduce((sum, outcome) => sum + counts[outcome], 0);
 
-export function Histogram({ buckets, bucketMs, onChoose }: HistogramProps) {
+export function Histogram({ buckets, bucketMs, onChoose, isInside = false }: HistogramProps) {
   const { ref, width } = useElementSize<HTMLDivElement>();
   const most = Math.max(1, ...buckets.map(totalOf));
   const step = width / Math.max(1, buckets.length);
@@ -41,7 +43,7 @@ export function Histogram({ buckets, bucketMs, onChoose }: HistogramProps) {
   });
   const shown = range === null ? undefined : buckets[range.to];
   return (
-    <div className={css.whole}>
+    <div className={isInside ? `${css.whole} ${css.inside}` : css.whole}>
       <div
         ref={ref}
         className={css.plot}
@@ -71,7 +73,7 @@ export function Histogram({ buckets, bucketMs, onChoose }: HistogramProps) {
       </div>
       <div className={css.axis} aria-hidden="true">
         <span>{buckets[0] !== undefined && words.format(new Date(buckets[0].at))}</span>
-        <span className={css.shown}>{shown === undefined ? `at most ${most.toLocaleString()} in one bar` : bucketWords(shown, words)}</span>
+        <span className={css.shown}>{shown === undefined ? peakOf(buckets, bucketMs) : bucketWords(shown, words)}</span>
         <span>{buckets.length > 0 && words.format(new Date(Date.parse(buckets.at(-1)?.at ?? '') + bucketMs))}</span>
       </div>
     </div>
@@ -137,6 +139,16 @@ function useBrush(count: number, step: number, onChoose: (range: Range) => void)
 const minuteWords = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
 const hourWords = new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' });
 const dayWords = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
+
+/** Such as `at most 90 calls a minute`. */
+function peakOf(buckets: readonly Bucket[], bucketMs: number): string {
+  const most = Math.max(0, ...buckets.map(totalOf));
+  if (most === 0) return 'no calls';
+  const every = bucketMs === 60_000 ? 'a minute' : bucketMs === 3_600_000 ? 'an hour' : bucketMs === 86_400_000 ? 'a day' : 'in one bar';
+  return `at most ${many(most, 'call')} ${every}`;
+}
+
+const many = (count: number, noun: string): string => `${count.toLocaleString()} ${noun}${count === 1 ? '' : 's'}`;
 
 /** Such as `14:05: 12 denied, 40 allowed`. */
 function bucketWords(bucket: Bucket, words: Intl.DateTimeFormat): string {

@@ -1,14 +1,15 @@
 // What a page shows instead of its data: while it loads, after a refusal, and where there is nothing yet.
-import { Alert, Button, Code, Paper, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { Button, Code, Paper, Skeleton, Stack, Text, Title } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ApiError } from '../api/client.ts';
+import { Notice } from './notice.tsx';
 
 /** `what`: what could not be done, such as `the sidecars could not be read`. */
 export function Refused({ error, what, retry }: { readonly error: Error; readonly what: string; readonly retry?: () => void }) {
   const status = error instanceof ApiError && error.status > 0 ? ` (${error.status})` : '';
   return (
-    <Alert color="red" variant="light" title={`${what}${status}`} role="alert">
+    <Notice tone="deny" title={`${what}${status}`} role="alert">
       <Stack gap="xs" align="start">
         <Text className="foreign" size="sm">
           {error.message}
@@ -19,16 +20,26 @@ export function Refused({ error, what, retry }: { readonly error: Error; readonl
           </Button>
         )}
       </Stack>
-    </Alert>
+    </Notice>
   );
 }
 
-/** `command`: the one command that leads to the first data. */
-export function Empty({ title, children, command }: { readonly title: string; readonly children?: ReactNode; readonly command?: string }) {
+interface EmptyProps {
+  readonly title: string;
+  readonly children?: ReactNode;
+  /** The one command that leads to the first data. */
+  readonly command?: string;
+  /** 1 if the page has no other heading. */
+  readonly order?: 1 | 2;
+}
+
+export function Empty({ title, children, command, order = 2 }: EmptyProps) {
   return (
-    <Paper p="xl" withBorder>
+    <Paper p={{ base: 'md', sm: 'xl' }} withBorder bg="var(--card)">
       <Stack gap="sm" align="start">
-        <Title order={3}>{title}</Title>
+        <Title order={order} size="h4">
+          {title}
+        </Title>
         {children}
         {command !== undefined && (
           <Code block w="100%" className="foreign">

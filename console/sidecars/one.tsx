@@ -1,16 +1,18 @@
 // One sidecar: its state, and how that changed while this page was open. Longer histories are in the metrics.
-import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Anchor, Box, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { Link, useParams } from 'react-router';
 import { read } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
+import { Fact, Facts } from '../parts/facts.tsx';
 import { Foreign } from '../parts/foreign.tsx';
+import { Section } from '../parts/section.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { When } from '../parts/when.tsx';
 import { problemsOf, type Sidecar } from './health.ts';
-import { State } from './page.tsx';
+import { formWords, State } from './page.tsx';
 import { Sparkline } from './sparkline.tsx';
 
 const refreshMs = 2_000;
@@ -45,26 +47,32 @@ export function Page() {
   const samples = useSamples(sidecar.data ?? null, sidecar.dataUpdatedAt);
   useDocumentTitle(`${sidecar.data?.id ?? 'Sidecar'} · Tollgate`);
   return (
-    <Loaded query={sidecar} what="The sidecar could not be read" height={240}>
-      {(found) =>
-        found === null ? (
-          <Empty title="This sidecar is not known">
-            <Text>It was started again under a new id, or it has not been seen for long.</Text>
-            <Link to="/sidecars">To all sidecars</Link>
-          </Empty>
-        ) : (
-          <Stack>
-            <Title order={1} size="h2">
-              <Foreign text={found.id} />
-            </Title>
-            <State sidecar={found} />
-            <Problems sidecar={found} />
-            <OverTime samples={samples} />
-            <Facts sidecar={found} />
-          </Stack>
-        )
-      }
-    </Loaded>
+    <Stack>
+      <Anchor component={Link} to="/sidecars" size="sm">
+        All sidecars
+      </Anchor>
+      <Loaded query={sidecar} what="The sidecar could not be read" height={240}>
+        {(found) =>
+          found === null ? (
+            <Empty title="This sidecar is not known" order={1}>
+              <Text size="sm">It was started again, which gives it a new boot id, or it has not been seen for long.</Text>
+            </Empty>
+          ) : (
+            <Stack>
+              <Box className="alone">
+                <Title order={1} size="h3">
+                  <Foreign text={found.id} />
+                </Title>
+                <State sidecar={found} />
+              </Box>
+              <Problems sidecar={found} />
+              <OverTime samples={samples} />
+              <Profile sidecar={found} />
+            </Stack>
+          )
+        }
+      </Loaded>
+    </Stack>
   );
 }
 
@@ -95,7 +103,7 @@ function Problems({ sidecar }: { readonly sidecar: Sidecar }) {
 function OverTime({ samples }: { readonly samples: readonly Sample[] }) {
   return (
     <Stack gap="xs">
-      <Title order={2} size="h4">
+      <Title order={2} size="h5">
         Since you opened this page
       </Title>
       <SimpleGrid cols={{ base: 1, sm: 3 }}>
@@ -104,38 +112,36 @@ function OverTime({ samples }: { readonly samples: readonly Sample[] }) {
         <Sparkline name="Decisions by the outage rule" values={samples.map(({ outageDecisions }) => outageDecisions)} />
       </SimpleGrid>
       <Text size="xs" c="var(--quiet)">
-        For longer, collect its metrics: tollgate_policy_age_seconds, tollgate_spool_records, tollgate_outage_decisions_total.
+        Its metrics have longer histories: tollgate_policy_age_seconds, tollgate_spool_records, tollgate_outage_decisions_total.
       </Text>
     </Stack>
   );
 }
 
-function Facts({ sidecar }: { readonly sidecar: Sidecar }) {
+function Profile({ sidecar }: { readonly sidecar: Sidecar }) {
   const { bootId, form, keyId, connectedSince, lastSeen, controlPlane, held, status } = sidecar;
-  const facts = [
-    ['Form', form === 'library' ? 'in the process of an agent' : 'a process of its own'],
-    ['Version', status === null ? 'not reported yet' : <Foreign key="version" text={status.version} />],
-    ['Decides by revision', held === null ? 'none' : held.number.toLocaleString()],
-    ['Connected since', <When key="since" at={connectedSince} />],
-    ['Seen', <When key="seen" at={lastSeen} />],
-    ['Connected to', <Foreign key="plane" text={controlPlane} />],
-    ['Key', <Foreign key="key" text={keyId} />],
-    ['Id of its process', <Foreign key="boot" text={bootId} />],
-  ] as const;
   return (
-    <Paper withBorder p="md" bg="var(--card)">
-      <Stack gap={6}>
-        {facts.map(([name, value]) => (
-          <Group key={name} gap="md" wrap="nowrap" align="baseline">
-            <Text size="sm" c="var(--quiet)" w={160} flex="none">
-              {name}
-            </Text>
-            <Text size="sm" component="div" className="foreign">
-              {value}
-            </Text>
-          </Group>
-        ))}
-      </Stack>
-    </Paper>
+    <Section title="Profile">
+      <Facts>
+        <Fact name="Runs as">{formWords[form]}</Fact>
+        <Fact name="Version">{status === null ? 'not reported yet' : <Foreign text={status.version} />}</Fact>
+        <Fact name="Policy revision">{held === null ? 'none' : held.number.toLocaleString()}</Fact>
+        <Fact name="Connected since">
+          <When at={connectedSince} />
+        </Fact>
+        <Fact name="Last seen">
+          <When at={lastSeen} />
+        </Fact>
+        <Fact name="Control plane">
+          <Foreign text={controlPlane} />
+        </Fact>
+        <Fact name="Key">
+          <Foreign text={keyId} />
+        </Fact>
+        <Fact name="Boot id">
+          <Foreign text={bootId} />
+        </Fact>
+      </Facts>
+    </Section>
   );
 }

@@ -1,11 +1,12 @@
 // All sidecars: where calls are decided, by which revision, and what is wrong.
-import { Badge, Button, Group, Paper, SegmentedControl, Stack, Table, Text, Title, Tooltip } from '@mantine/core';
+import { Anchor, Box, Button, Group, SegmentedControl, Stack, Text, Title, Tooltip } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'react-router';
 import { read } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
 import { Foreign } from '../parts/foreign.tsx';
+import '../parts/rows.css';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { fromNow } from '../parts/when.tsx';
 import { problemsOf, type Sidecar } from './health.ts';
@@ -29,11 +30,17 @@ export function Page() {
   });
   return (
     <Stack>
-      <Group justify="space-between">
-        <Title order={1} size="h2">
-          Sidecars
-        </Title>
+      <Group justify="space-between" align="end">
+        <Box>
+          <Title order={1} size="h3">
+            Sidecars
+          </Title>
+          <Text size="sm" c="var(--quiet)">
+            Where calls are decided, and by which revision of the policy.
+          </Text>
+        </Box>
         <SegmentedControl
+          size="xs"
           aria-label="Which sidecars"
           value={isTroubled ? 'problems' : 'all'}
           onChange={(value) => setSearch(value === 'all' ? {} : { show: value }, { replace: true })}
@@ -51,7 +58,7 @@ export function Page() {
           return (
             <>
               <Text c="var(--quiet)" size="sm">
-                Policy is at revision {pages[0]?.revision.toLocaleString()}.{' '}
+                The policy is at revision {pages[0]?.revision.toLocaleString()}.{' '}
                 {all.filter(({ connected }) => connected).length.toLocaleString()} of {all.length.toLocaleString()}
                 {sidecars.hasNextPage ? ' or more' : ''} are connected.
               </Text>
@@ -88,60 +95,58 @@ function NoSidecars() {
   );
 }
 
-function SidecarTable({ sidecars }: { readonly sidecars: readonly Sidecar[] }) {
-  return (
-    <Paper withBorder bg="var(--card)">
-      <Table.ScrollContainer minWidth={680}>
-        <Table highlightOnHover>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Sidecar</Table.Th>
-              <Table.Th>State</Table.Th>
-              <Table.Th ta="right">Revision</Table.Th>
-              <Table.Th ta="right">Undelivered entries</Table.Th>
-              <Table.Th>Version</Table.Th>
-              <Table.Th>Seen</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {sidecars.map((one) => (
-              <Row key={one.bootId} sidecar={one} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
-    </Paper>
-  );
-}
+const SidecarTable = ({ sidecars }: { readonly sidecars: readonly Sidecar[] }) => (
+  <table className="rows">
+    <caption className="only-read">Sidecars</caption>
+    <thead>
+      <tr>
+        <th scope="col">Sidecar</th>
+        <th scope="col">State</th>
+        <th scope="col" className="rows-number">
+          Revision
+        </th>
+        <th scope="col" className="rows-number">
+          Undelivered entries
+        </th>
+        <th scope="col">Version</th>
+        <th scope="col">Last seen</th>
+      </tr>
+    </thead>
+    <tbody>
+      {sidecars.map((one) => (
+        <Row key={one.bootId} sidecar={one} />
+      ))}
+    </tbody>
+  </table>
+);
+
+/** What a sidecar is a part of. */
+export const formWords: Readonly<Record<Sidecar['form'], string>> = { library: 'library in an agent', process: 'process of its own' };
 
 function Row({ sidecar }: { readonly sidecar: Sidecar }) {
   const { id, bootId, form, held, status, connected, lastSeen } = sidecar;
   return (
-    <Table.Tr>
-      <Table.Td>
-        <Link to={`/sidecars/${encodeURIComponent(bootId)}`}>
+    <tr>
+      <td className="rows-wide alone">
+        <Anchor component={Link} to={`/sidecars/${encodeURIComponent(bootId)}`} size="sm" fw={600} underline="hover">
           <Foreign text={id} max={60} />
-        </Link>
+        </Anchor>
         <Text size="xs" c="var(--quiet)">
-          {form === 'library' ? 'in the process of an agent' : 'a process of its own'}
+          {formWords[form]}
         </Text>
-      </Table.Td>
-      <Table.Td>
+      </td>
+      <td data-label="State">
         <State sidecar={sidecar} />
-      </Table.Td>
-      <Table.Td ta="right">{held === null ? '–' : held.number.toLocaleString()}</Table.Td>
-      <Table.Td ta="right">{status === null ? '–' : status.spool.records.toLocaleString()}</Table.Td>
-      <Table.Td>{status === null ? '–' : <Foreign text={status.version} max={40} />}</Table.Td>
-      <Table.Td>
-        {connected ? (
-          'now'
-        ) : (
-          <Text size="sm" title={lastSeen}>
-            {fromNow(lastSeen)}
-          </Text>
-        )}
-      </Table.Td>
-    </Table.Tr>
+      </td>
+      <td data-label="Revision" className="rows-number">
+        {held === null ? '–' : held.number.toLocaleString()}
+      </td>
+      <td data-label="Undelivered" className="rows-number">
+        {status === null ? '–' : status.spool.records.toLocaleString()}
+      </td>
+      <td data-label="Version">{status === null ? '–' : <Foreign text={status.version} max={40} />}</td>
+      <td data-label="Last seen">{connected ? 'now' : <span title={lastSeen}>{fromNow(lastSeen)}</span>}</td>
+    </tr>
   );
 }
 
@@ -149,25 +154,20 @@ export function State({ sidecar }: { readonly sidecar: Sidecar }) {
   const problems = problemsOf(sidecar);
   if (problems.length === 0)
     return (
-      <Text size="sm" c="var(--outcome-allow)">
-        ✓ in order
+      <Text size="sm" span c="var(--outcome-allow)">
+        ✓ healthy
       </Text>
     );
+  const colour = sidecar.connected ? 'var(--outcome-limit)' : 'var(--outcome-deny)';
   return (
-    <Group gap={4}>
+    <Stack gap={2} align="start">
       {problems.map(({ words, meaning }) => (
         <Tooltip key={words} label={meaning} multiline w={260} events={{ hover: true, focus: true, touch: true }}>
-          <Badge
-            variant="light"
-            color={sidecar.connected ? 'orange' : 'red'}
-            tabIndex={0}
-            tt="none"
-            style={{ whiteSpace: 'normal', height: 'auto' }}
-          >
+          <Text size="sm" span c={colour} tabIndex={0}>
             ! {words}
-          </Badge>
+          </Text>
         </Tooltip>
       ))}
-    </Group>
+    </Stack>
   );
 }

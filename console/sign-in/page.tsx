@@ -36,6 +36,9 @@ export function SignIn() {
               <WithIssuer />
             </>
           )}
+          <Text size="xs" c="var(--quiet)">
+            No key? On the machine of the control plane, <code>npm start</code> on a terminal prints a link that signs you in once.
+          </Text>
         </Stack>
       </Card>
     </Center>
@@ -70,7 +73,8 @@ function WithKey() {
       <Stack>
         <PasswordInput
           label="API key"
-          description="The console may do what the key may do. It is not stored."
+          description="The console may do what this key may do. The key is not stored."
+          placeholder="gsk_…"
           autoComplete="off"
           autoFocus
           {...form.getInputProps('key')}

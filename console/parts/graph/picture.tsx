@@ -45,7 +45,7 @@ export default function Picture({ nodes, edges, label }: GraphProps) {
   if (problem !== null) return <Text size="sm">The picture could not be drawn ({problem}). The text below has the same.</Text>;
   if (layout === null) return <Skeleton height={260} />;
   return (
-    <figure className="graph" aria-label={label} style={{ height: Math.min(520, Math.max(180, layout.height + 60)) }}>
+    <figure className="graph alone" aria-label={label} style={{ height: Math.min(520, Math.max(180, layout.height + 60)) }}>
       <ReactFlowProvider>
         <ReactFlow
           nodes={shownNodes(nodes, layout)}
@@ -88,7 +88,8 @@ const shownEdges = (edges: readonly GraphEdge[], { ways }: Layout): Way[] =>
     source: from,
     target: to,
     data: { points: ways[at] ?? [] },
-    ...(note === undefined ? {} : { label: note }),
+    // The note of an edge would repeat that of its end, if no other edge leads there.
+    ...(note === undefined || edges.filter((one) => one.to === to).length < 2 ? {} : { label: note }),
     markerEnd: { type: MarkerType.ArrowClosed, color: 'var(--quiet)' },
   }));
 

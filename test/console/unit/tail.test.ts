@@ -64,7 +64,7 @@ describe('the tail of the live page', () => {
 
   test('held: rows stay as they are and arrivals are counted; then the newest are shown', () => {
     const tail = all();
-    tail.fill(calls(1, 3).toReversed());
+    tail.addRecorded(calls(1, 3).toReversed());
     tail.hold(true);
     for (const entry of calls(4, 2_003)) tail.take(entry);
     tail.take(resultEntryOf('r2003', 5));
@@ -79,10 +79,10 @@ describe('the tail of the live page', () => {
 
   test('held while a lost connection is made again: what was missed waits too, and is sorted in', () => {
     const tail = all();
-    tail.fill(calls(1, 3).toReversed());
+    tail.addRecorded(calls(1, 3).toReversed());
     tail.hold(true);
     tail.take(entryOf('r6', { ts: at(6) }));
-    tail.fill(calls(1, 6).toReversed());
+    tail.addRecorded(calls(1, 6).toReversed());
     flush();
     expect([idsOf(tail), tail.view().held]).toEqual([['r3', 'r2', 'r1'], 3]);
     tail.hold(false);
@@ -93,7 +93,7 @@ describe('the tail of the live page', () => {
     const tail = all();
     for (const entry of calls(1_000, 1_000 + rowsMax - 1)) tail.take(entry);
     flush();
-    tail.fill(calls(1, 200).toReversed());
+    tail.addRecorded(calls(1, 200).toReversed());
     expect(idsOf(tail)).toEqual(names(1_000, 1_000 + rowsMax - 1).toReversed());
   });
 
@@ -106,8 +106,7 @@ describe('the tail of the live page', () => {
     flush();
     tail.take(resultEntryOf('b', 2));
     flush();
-    const recorded = [resultEntryOf('c', 3)];
-    tail.fill(recorded);
+    tail.addRecorded([resultEntryOf('c', 3)]);
     expect(Object.fromEntries(tail.view().rows.map(({ requestId, result }) => [requestId, result?.durationMs]))).toEqual({
       a: 1,
       b: 2,
@@ -122,8 +121,7 @@ describe('the tail of the live page', () => {
     );
     tail.take(entryOf('yes', { decision: 'deny', code: 'policy_denied' }));
     tail.take(entryOf('no'));
-    const recorded = [entryOf('not'), entryOf('too', { decision: 'deny', code: 'policy_denied' })];
-    tail.fill(recorded);
+    tail.addRecorded([entryOf('not'), entryOf('too', { decision: 'deny', code: 'policy_denied' })]);
     flush();
     expect(idsOf(tail).toSorted()).toEqual(['too', 'yes']);
   });
@@ -143,7 +141,7 @@ describe('the tail of the live page', () => {
         for (const one of steps) {
           const before = tail.view();
           if (one.do === 'take') for (const entry of calls(one.from, one.from + one.count - 1)) tail.take(entry);
-          else if (one.do === 'fill') tail.fill(calls(one.from, one.from + one.count - 1).toReversed());
+          else if (one.do === 'fill') tail.addRecorded(calls(one.from, one.from + one.count - 1).toReversed());
           else if (one.do === 'hold') tail.hold(one.isHeld);
           else flush();
           const { rows, isHeld, held } = tail.view();
