@@ -4,7 +4,7 @@ import { createContext, type ReactNode, useContext, useMemo } from 'react';
 import { type Api, ApiError, createApi, read } from '../api/client.ts';
 import type { paths } from '../api/schema.d.ts';
 
-type SessionAnswer = paths['/api/v1/session']['get']['responses']['200']['content']['application/json'];
+export type SessionAnswer = paths['/api/v1/session']['get']['responses']['200']['content']['application/json'];
 export type Scope = SessionAnswer['scopes'][number];
 export type Role = SessionAnswer['role'];
 

@@ -13,6 +13,8 @@ interface VisitOptions {
   readonly width?: number;
   readonly height?: number;
   readonly scheme?: 'light' | 'dark';
+  /** Another origin that the page may go to. */
+  readonly issuer?: string;
 }
 
 export interface Visits {
@@ -37,7 +39,7 @@ export function useBrowser(): Visits {
     await browser?.close();
   });
   return {
-    visit: async (origin, path, key, { width = 1440, height = 900, scheme = 'light' } = {}) => {
+    visit: async (origin, path, key, { width = 1440, height = 900, scheme = 'light', issuer } = {}) => {
       if (browser === null) throw new Error('the browser has not started');
       const context = await browser.newContext({
         viewport: { width, height },
@@ -46,14 +48,18 @@ export function useBrowser(): Visits {
         timezoneId: 'Europe/Berlin',
       });
       contexts.push(context);
+      // Every tab of the person.
+      context.on('page', (one) => {
+        one.on('pageerror', (error) => faults.push(`error: ${error.message}`));
+        one.on('console', (message) => {
+          if (message.type() === 'error' && /content security policy/i.test(message.text())) faults.push(message.text());
+        });
+        one.on('request', (request) => {
+          const { origin: to } = new URL(request.url());
+          if (to !== origin && to !== issuer) faults.push(`a request to ${request.url()}`);
+        });
+      });
       const page = await context.newPage();
-      page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
-      page.on('console', (message) => {
-        if (message.type() === 'error' && /content security policy/i.test(message.text())) faults.push(message.text());
-      });
-      page.on('request', (request) => {
-        if (!request.url().startsWith(origin)) faults.push(`a request to ${request.url()}`);
-      });
       if (key !== null) await signIn(page, origin, key);
       await page.goto(`${origin}/console/${path}`);
       return { page, context };

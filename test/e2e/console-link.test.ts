@@ -1,12 +1,12 @@
 // The link into the console, as a person meets it: printed where a control plane starts on a terminal, and nowhere else.
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { startControlPlane } from '../support/programs.ts';
+import { startOnTerminal } from '../support/start-on-terminal.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const folders: string[] = [];
@@ -30,33 +30,6 @@ function folder(): string {
 
 const ownerKey = `gsk_default_${'k'.repeat(40)}`;
 
-/** Starts the program on a pseudo terminal. Returns what it prints until it has announced everything. */
-async function startOnTerminal(dataDir: string): Promise<() => string> {
-  const program = `import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)`;
-  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TOLLGATE_')));
-  const child = spawn('python3', ['-c', program, process.execPath, 'control-plane/bin.js', 'start'], {
-    cwd: root,
-    env: { ...inherited, TOLLGATE_PORT: '0', TOLLGATE_GRPC_PORT: '0', TOLLGATE_DATA_DIR: dataDir, TOLLGATE_OWNER_KEY: ownerKey },
-  });
-  let printed = '';
-  const exited = once(child, 'exit');
-  ends.push(async () => {
-    // Ctrl-C on the terminal.
-    child.stdin.write('\u0003');
-    await exited;
-  });
-  await new Promise<void>((done, fail) => {
-    const take = (text: Buffer): void => {
-      printed += text.toString();
-      if (/gRPC .*\r?\n/.test(printed)) done();
-    };
-    child.stdout.on('data', take);
-    child.stderr.on('data', take);
-    void exited.then(() => fail(new Error(`the program ended: ${printed}`)));
-  });
-  return () => printed;
-}
-
 const exchange = async (link: URL) => {
   const token = new URLSearchParams(link.hash.slice(1)).get('link');
   const answer = await fetch(new URL('/api/v1/session/link', link), {
@@ -73,7 +46,8 @@ const exchange = async (link: URL) => {
 
 test('on a terminal a link is printed, which opens the console once, and its token is in no file', async () => {
   const dataDir = folder();
-  const printed = await startOnTerminal(dataDir);
+  const { printed, end } = await startOnTerminal({ TOLLGATE_DATA_DIR: dataDir, TOLLGATE_OWNER_KEY: ownerKey });
+  ends.push(end);
   await expect.poll(() => /http:\/\/127\.0\.0\.1:\d+\/console\/#link=[\w-]{43}/.exec(printed())?.[0], { timeout: 20_000 }).toBeDefined();
   const link = new URL(/http:\/\/\S+#link=[\w-]{43}/.exec(printed())?.[0] ?? '');
   expect((await fetch(link)).status).toBe(200);
