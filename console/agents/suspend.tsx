@@ -24,6 +24,7 @@ export function Suspend({ agent }: { readonly agent: Agent }) {
   return (
     <Stack gap={4} className="agent-suspend">
       <Button
+        size="xs"
         variant={agent.suspended ? 'filled' : 'outline'}
         color={agent.suspended ? 'ink' : 'var(--outcome-deny)'}
         onClick={open}

@@ -23,6 +23,7 @@ export function takeIdentity(answer: SessionAnswer | null, queries: QueryClient)
   const identity = answer === null ? null : identityOf(answer);
   if (identity !== known.identity) queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
   // A tab that learns nothing new says nothing, so the messages end.
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no other origin
   if (answer?.csrf !== known.csrf) channel.postMessage(null);
   known.identity = identity;
   known.csrf = answer?.csrf;

@@ -9,6 +9,7 @@ import { compareTrees } from './against.ts';
 import { benchAgents } from './agents.ts';
 import { benchAudit } from './audit.ts';
 import { benchConditions } from './conditions.ts';
+import { benchConsole } from './console.ts';
 import { benchDecide } from './decide.ts';
 import { benchDeltas } from './deltas.ts';
 import { benchFanout } from './fanout.ts';
@@ -44,6 +45,7 @@ const benches: Readonly<Record<string, Bench>> = {
   starts: benchStarts,
   audit: benchAudit,
   agents: benchAgents,
+  console: benchConsole,
   // Scores the held-out rows: use it once, when the detectors are finished.
   'redact-quality': benchRedactQuality,
   'redact-speed': benchRedactSpeed,
