@@ -53,7 +53,8 @@ test('the pages of hostile calls, and of a hostile approval', needs('chromium'),
     expect(await page.evaluate('document.body.dataset.owned ?? "no"')).toBe('no');
     expect(raw.exec(await page.evaluate<string>('document.body.innerText'))).toBeNull();
   }
-  const { body } = await rest('GET', '/default/admin/approvals?state=pending');
+  const { body } = await rest('GET', '/default/admin/approvals');
+  // Of any state: on a slow machine they have expired by now.
   const approvals = body['approvals'] as readonly { readonly id: string }[];
   expect(approvals.length).toBeGreaterThan(0);
   for (const { id } of approvals) {
