@@ -29,7 +29,15 @@ function installClient(): string {
   const python = join(folder, 'bin', 'python');
   if (!existsSync(python) && spawnSync('python3', ['-m', 'venv', folder]).status !== 0)
     throw new Missing('python3 with venv is not installed: install Python 3.10 or later');
-  const { status, stderr } = spawnSync(python, ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', 'httpx==0.28.1', join(root, 'clients/python')]);
+  const { status, stderr } = spawnSync(python, [
+    '-m',
+    'pip',
+    'install',
+    '-q',
+    '--disable-pip-version-check',
+    'httpx==0.28.1',
+    join(root, 'clients/python'),
+  ]);
   if (status !== 0) throw new Missing(`the Python client was not installed: ${String(stderr).slice(-500)}`);
   return python;
 }
