@@ -33,6 +33,9 @@ test.each([
   ['メールはola@fjallmark.seまで', 'メールは<e>まで'],
   ['ola@fjallmark.se:Winter-Sonne', '<e>:Winter-Sonne'],
   ['12345678@qq.com, ola@fjallmark.se.', '<e>, <e>.'],
+  ['da39a3ee5e6b4b0d3255bfef95601890afd80709 ola@fjallmark.se', 'da39a3ee5e6b4b0d3255bfef95601890afd80709 <e>'],
+  [`${'x'.repeat(300)} ola@fjallmark.se`, `${'x'.repeat(300)} <e>`],
+  [`${'A'.repeat(60)} ola@fjallmark.se`, `${'A'.repeat(60)} <e>`],
 ])('an e-mail address is found in %j', (text, redacted) => {
   expect(redact(text)).toBe(redacted);
 });
@@ -49,6 +52,8 @@ test.each([
   'git clone ssh://git@code.fjallmark.se/repo.git',
   'scp out.tgz deploy@build.fjallmark.se:/srv/',
   'ssh -p 2222 ops@bastion.fjallmark.se',
+  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEUTLP0386IJAd3rpRHI+C8t1Vi0mvPjppuB0FPzXFrw ola@laptop.fjallmark.se',
+  `ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAACAQ${'Dk7v/'.repeat(137)}== ola@fjallmark.se`,
   'getty@tty1.service',
   'this@MainActivity.finish()',
   '@app.route and @dataclass.field',

@@ -112,9 +112,15 @@ function matchEnd(pattern: RegExp, text: string, from: number): number | null {
   return pattern.test(text) ? pattern.lastIndex : null;
 }
 
+// The length of a key is its first four bytes, so each key begins with `AAAA`. One of 16,384 bits has 2,800 characters.
+const publicKey = /(?<![A-Za-z0-9+/])AAAA[A-Za-z0-9+/]{64,}={0,2} $/;
+const publicKeyLengthMax = 3_000;
+
 /** Returns whether the address is the comment of an OpenSSH public key. The comment is as public as the key. */
 const isAfterKey = (text: string, start: number): boolean =>
-  text[start - 1] === ' ' && /[A-Za-z0-9+/]{40}={0,2} $/.test(text.slice(Math.max(0, start - 48), start));
+  text[start - 1] === ' ' &&
+  /[A-Za-z0-9+/]{40}={0,2} $/.test(text.slice(Math.max(0, start - 48), start)) &&
+  publicKey.test(text.slice(Math.max(0, start - publicKeyLengthMax), start));
 
 const remoteNames = ['ssh', 'scp', 'sftp', 'rsync', 'mosh'];
 const remoteCommand = /\b(?:ssh|scp|sftp|rsync|mosh|ssh-copy-id)\b[^\n|;&]{0,80}$/;
