@@ -85,17 +85,17 @@ class Run:
         `exclude`: arguments that the sidecar is not shown; they are passed on as they are. `wait`: seconds to wait for
         a person, instead of the run's. `abort` ends that wait.
         """
-        return functools.partial(guarded, _guarding(tool, lambda: self, exclude, wait, abort))
+        return functools.partial(guarded, guarding(tool, lambda: self, exclude, wait, abort))
 
     def decide(
         self, tool: str, input: Mapping[str, object], *, wait: float | None = None, abort: Abort | None = None
     ) -> Permit:
         """Decides one call. Make it with `permit.input` only, and `report` its outcome. Raises `ToolDenied`."""
-        return self._decide(_guarding(tool, lambda: self, (), wait, abort), _input_form(tool, input))
+        return self._decide(guarding(tool, lambda: self, (), wait, abort), _input_form(tool, input))
 
     async def adecide(self, tool: str, input: Mapping[str, object], *, wait: float | None = None) -> Permit:
         """The same in an event loop. Cancel the task to end the wait for a person."""
-        return await self._adecide(_guarding(tool, lambda: self, (), wait, None), _input_form(tool, input))
+        return await self._adecide(guarding(tool, lambda: self, (), wait, None), _input_form(tool, input))
 
     def report(self, permit: Permit, output: object, *, is_error: bool = False) -> Any:
         """Reports an outcome, and returns what of it may be passed on. Raises `ToolDenied` if it is withheld."""
@@ -249,7 +249,7 @@ def _tier(tier: str) -> Tier:
     raise ValueError(f"tier must be one of {', '.join(tiers)}, is {tier!r}")
 
 
-def _guarding(
+def guarding(
     tool: str, run_of: Callable[[], Run], exclude: Sequence[str], wait: float | None, abort: Abort | None
 ) -> Guarding:
     if isinstance(exclude, str):
@@ -307,7 +307,7 @@ def guard(
     As `Run.guard`, for functions that are defined before any run begins: each call is one of the run that is current
     then. Without one it is denied.
     """
-    return functools.partial(guarded, _guarding(tool, lambda: acting_run(tool), exclude, wait, abort))
+    return functools.partial(guarded, guarding(tool, lambda: acting_run(tool), exclude, wait, abort))
 
 
 def acting_run(tool: str, given: Run | None = None) -> Run:

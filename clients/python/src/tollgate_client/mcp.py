@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar, cast
 
 from mcp.types import CallToolResult
@@ -12,11 +13,11 @@ from pydantic import BaseModel, TypeAdapter
 
 from ._adapter import Governing, OnDenied, readable
 from ._denied import RedactedError, ToolDenied
-from ._guard import F, Guarding
+from ._guard import F
 from ._guard import guarded as guarded_form
 from ._outcome import Shown
 from ._pydantic import json_of
-from ._run import Run, _named, _seconds, acting_run  # pyright: ignore[reportPrivateUsage]
+from ._run import Run, acting_run, guarding
 
 try:
     from mcp.server.mcpserver.exceptions import ToolError
@@ -79,7 +80,7 @@ def guard(tool: str, *, exclude: Sequence[str] = (), wait: float | None = None) 
 
     def decorated(function: F) -> F:
         show = functools.partial(_shown_of, function)
-        how = Guarding(_named(tool, "tool"), lambda: acting_run(tool), tuple(exclude), _seconds(wait), None, show)
+        how = replace(guarding(tool, lambda: acting_run(tool), exclude, wait, None), show=show)
         guarded: Any = guarded_form(how, function)
 
         @functools.wraps(guarded)
