@@ -314,9 +314,14 @@ def test_what_an_exception_holds_is_shown(kind: str) -> None:
 
 
 class Unnoted(Exception):
-    @property
-    def __notes__(self) -> Any:
-        raise OSError("secret")
+    pass
+
+
+def no_notes(_: object) -> Any:
+    raise OSError("secret")
+
+
+setattr(Unnoted, "__notes__", property(no_notes))  # noqa: B010
 
 
 beyond: dict[str, BaseException] = {
