@@ -6,13 +6,19 @@ const far = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle:
 
 const isToday = (at: Date): boolean => at.toDateString() === new Date().toDateString();
 
+/** Returns an instant in the reader's zone, without the day if it is today. `at`: ISO 8601. */
+export function instantWords(at: string): string {
+  const instant = new Date(at);
+  return (isToday(instant) ? near : far).format(instant);
+}
+
 /** `at`: ISO 8601. */
 export function When({ at }: { readonly at: string }) {
   const instant = new Date(at);
   return (
     <Tooltip label={instant.toISOString().replace('T', ' ').replace('Z', ' UTC')} events={{ hover: true, focus: true, touch: true }}>
       <time dateTime={at} tabIndex={0} style={{ whiteSpace: 'nowrap' }}>
-        {(isToday(instant) ? near : far).format(instant)}
+        {instantWords(at)}
       </time>
     </Tooltip>
   );
@@ -37,6 +43,14 @@ const units = [
   ['minute', 60],
   ['second', 1],
 ] as const;
+
+/** Returns how long a time is, in its largest unit: `45 s`, `2 min`, `3 h`, `2 d`. */
+export function lengthWords(seconds: number): string {
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400).toLocaleString()} d`;
+}
+
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'always', style: 'short' });
 
 /** Returns how long ago or ahead an instant is, such as `3 min. ago`. */

@@ -1,18 +1,18 @@
-// One sidecar: its state, and how that changed while this page was open. Longer histories are in the metrics.
-import { Anchor, Box, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+// One sidecar: its state now, with how its numbers changed while this page was open. Longer histories are in the metrics.
+import { Anchor, Box, Code, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { Link, useParams } from 'react-router';
-import { read } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
 import { Fact, Facts } from '../parts/facts.tsx';
 import { Foreign } from '../parts/foreign.tsx';
 import { Section } from '../parts/section.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
-import { When } from '../parts/when.tsx';
-import { problemsOf, type Sidecar } from './health.ts';
-import { formWords, State } from './page.tsx';
+import { instantWords, lengthWords, When } from '../parts/when.tsx';
+import { readSidecars, type Sidecar } from './data.ts';
+import { formWords, problemsOf } from './health.ts';
+import { State } from './page.tsx';
 import { Sparkline } from './sparkline.tsx';
 
 const refreshMs = 2_000;
@@ -32,11 +32,7 @@ export function Page() {
     queryKey: ['sidecars', bootId],
     queryFn: async () => {
       for (let cursor: string | undefined; ; ) {
-        const page = await read(
-          api.GET('/{workspace}/admin/sidecars', {
-            params: { path: { workspace }, query: { limit: 1000, ...(cursor === undefined ? {} : { cursor }) } },
-          }),
-        );
+        const page = await readSidecars(api, workspace, { limit: 1000, ...(cursor === undefined ? {} : { cursor }) });
         const found = page.sidecars.find((one) => one.bootId === bootId);
         if (found !== undefined || page.next === undefined) return found ?? null;
         cursor = page.next;
@@ -66,7 +62,7 @@ export function Page() {
                 <State sidecar={found} />
               </Box>
               <Problems sidecar={found} />
-              <OverTime samples={samples} />
+              <Now sidecar={found} samples={samples} />
               <Profile sidecar={found} />
             </Stack>
           )
@@ -100,36 +96,72 @@ function Problems({ sidecar }: { readonly sidecar: Sidecar }) {
   ));
 }
 
-function OverTime({ samples }: { readonly samples: readonly Sample[] }) {
+function Now({ sidecar, samples }: { readonly sidecar: Sidecar; readonly samples: readonly Sample[] }) {
+  const { connected, lastSeen } = sidecar;
+  const policy = policyWords(sidecar);
+  const { entries, outage } = statusWords(sidecar);
   return (
     <Stack gap="xs">
       <Title order={2} size="h5">
-        Since you opened this page
+        {connected ? 'Now' : `When it was seen last, ${instantWords(lastSeen)}`}
       </Title>
       <SimpleGrid cols={{ base: 1, sm: 3 }}>
-        <Sparkline name="Revisions behind" values={samples.map(({ revisionsBehind }) => revisionsBehind)} />
-        <Sparkline name="Undelivered entries" values={samples.map(({ undelivered }) => undelivered)} />
-        <Sparkline name="Decisions by the outage rule" values={samples.map(({ outageDecisions }) => outageDecisions)} />
+        <Sparkline name="Policy" {...policy} values={samples.map(({ revisionsBehind }) => revisionsBehind)} />
+        <Sparkline name="Entries not delivered" {...entries} values={samples.map(({ undelivered }) => undelivered)} />
+        <Sparkline name="Decisions by the outage rule" {...outage} values={samples.map(({ outageDecisions }) => outageDecisions)} />
       </SimpleGrid>
       <Text size="xs" c="var(--quiet)">
-        Its metrics have longer histories: tollgate_policy_age_seconds, tollgate_spool_records, tollgate_outage_decisions_total.
+        A line shows its number since you opened this page. For longer histories let Prometheus collect <Code fz="xs">/metrics</Code> of the
+        sidecar: <Code fz="xs">tollgate_policy_age_seconds</Code> (the time since it heard from the control plane),{' '}
+        <Code fz="xs">tollgate_spool_records</Code> (entries not delivered) and <Code fz="xs">tollgate_outage_decisions_total</Code>.
       </Text>
     </Stack>
   );
 }
 
+interface TileWords {
+  readonly value: string;
+  readonly detail: string;
+}
+
+function policyWords({ held, lag, behindSince }: Sidecar): TileWords {
+  if (held === null) return { value: 'none', detail: 'it denies every call' };
+  const revision = `it decides by revision ${held.number.toLocaleString()}`;
+  if (lag === null) return { value: 'unknown', detail: `${revision}, from before a restore` };
+  if (behindSince === null) return { value: 'up to date', detail: revision };
+  return {
+    value: `${lag.revisions.toLocaleString()} behind`,
+    detail: `for ${lengthWords(lag.seconds)} (since ${instantWords(behindSince)}); ${revision}`,
+  };
+}
+
+function statusWords({ status }: Sidecar): { readonly entries: TileWords; readonly outage: TileWords } {
+  if (status === null) {
+    const none = { value: '–', detail: 'not reported yet' };
+    return { entries: none, outage: none };
+  }
+  const { spool, outageDecisions } = status;
+  return {
+    entries: {
+      value: spool.records.toLocaleString(),
+      detail: spool.records === 0 ? 'all are in the audit log' : `the oldest waits for ${lengthWords(spool.ageSeconds)}`,
+    },
+    outage: { value: outageDecisions.toLocaleString(), detail: 'since its start, without hearing from the control plane' },
+  };
+}
+
 function Profile({ sidecar }: { readonly sidecar: Sidecar }) {
-  const { bootId, form, keyId, connectedSince, lastSeen, controlPlane, held, status } = sidecar;
+  const { bootId, form, keyId, connected, connectedSince, lastSeen, controlPlane, held, status } = sidecar;
   return (
     <Section title="Profile">
       <Facts>
         <Fact name="Runs as">{formWords[form]}</Fact>
         <Fact name="Version">{status === null ? 'not reported yet' : <Foreign text={status.version} />}</Fact>
         <Fact name="Policy revision">{held === null ? 'none' : held.number.toLocaleString()}</Fact>
-        <Fact name="Connected since">
+        <Fact name={connected ? 'Connected since' : 'Last connected at'}>
           <When at={connectedSince} />
         </Fact>
-        <Fact name="Last seen">
+        <Fact name={connected ? 'Last seen' : 'Not connected since'}>
           <When at={lastSeen} />
         </Fact>
         <Fact name="Control plane">

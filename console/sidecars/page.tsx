@@ -3,13 +3,13 @@ import { Anchor, Box, Button, Group, SegmentedControl, Stack, Text, Title, Toolt
 import { useDocumentTitle } from '@mantine/hooks';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'react-router';
-import { read } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
 import { Foreign } from '../parts/foreign.tsx';
 import '../parts/rows.css';
 import { Empty, Loaded } from '../parts/states.tsx';
-import { fromNow } from '../parts/when.tsx';
-import { problemsOf, type Sidecar } from './health.ts';
+import { fromNow, instantWords } from '../parts/when.tsx';
+import { divide, readSidecars, type Sidecar } from './data.ts';
+import { formWords, problemsOf, toneColour } from './health.ts';
 
 const refreshMs = 3_000;
 
@@ -20,10 +20,7 @@ export function Page() {
   const isTroubled = search.get('show') === 'problems';
   const sidecars = useInfiniteQuery({
     queryKey: ['sidecars'],
-    queryFn: ({ pageParam }) =>
-      read(
-        api.GET('/{workspace}/admin/sidecars', { params: { path: { workspace }, query: pageParam === '' ? {} : { cursor: pageParam } } }),
-      ),
+    queryFn: ({ pageParam }) => readSidecars(api, workspace, pageParam === '' ? {} : { cursor: pageParam }),
     initialPageParam: '',
     getNextPageParam: ({ next }) => next,
     refetchInterval: refreshMs,
@@ -54,13 +51,16 @@ export function Page() {
         {({ pages }) => {
           const all = pages.flatMap((page) => page.sidecars);
           if (all.length === 0) return <NoSidecars />;
-          const shown = isTroubled ? all.filter((one) => problemsOf(one).length > 0) : all;
+          const { current, replaced } = divide(all);
+          const troubled = current.filter((one) => problemsOf(one).length > 0);
+          const shown = isTroubled ? troubled : [...troubled, ...current.filter((one) => !troubled.includes(one))];
           return (
             <>
               <Text c="var(--quiet)" size="sm">
                 The policy is at revision {pages[0]?.revision.toLocaleString()}.{' '}
-                {all.filter(({ connected }) => connected).length.toLocaleString()} of {all.length.toLocaleString()}
-                {sidecars.hasNextPage ? ' or more' : ''} are connected.
+                {current.filter(({ connected }) => connected).length.toLocaleString()} of {current.length.toLocaleString()}
+                {sidecars.hasNextPage ? ' or more' : ''} are connected
+                {troubled.length === 0 ? ', none has a problem.' : `, ${troubled.length.toLocaleString()} with a problem.`}
               </Text>
               {shown.length === 0 ? (
                 <Empty title="No sidecar has a problem">
@@ -69,6 +69,7 @@ export function Page() {
               ) : (
                 <SidecarTable sidecars={shown} />
               )}
+              {!isTroubled && replaced.length > 0 && <Replaced sidecars={replaced} />}
               {sidecars.hasNextPage && (
                 <Button variant="default" onClick={() => void sidecars.fetchNextPage()} loading={sidecars.isFetchingNextPage}>
                   Show more
@@ -95,8 +96,25 @@ function NoSidecars() {
   );
 }
 
+/** Folded: that a process has ended and a newer one does its work is no problem. */
+const Replaced = ({ sidecars }: { readonly sidecars: readonly Sidecar[] }) => (
+  <details>
+    <summary>{sidecars.length.toLocaleString()} ended, and replaced by a newer one of the same name</summary>
+    <ul>
+      {sidecars.map(({ id, form, bootId, lastSeen }) => (
+        <Text key={bootId} component="li" size="sm" c="var(--quiet)">
+          <Anchor component={Link} to={`/sidecars/${encodeURIComponent(bootId)}`} size="sm">
+            <Foreign text={id} max={60} />
+          </Anchor>{' '}
+          ({formWords[form]}): ended {instantWords(lastSeen)}, replaced
+        </Text>
+      ))}
+    </ul>
+  </details>
+);
+
 const SidecarTable = ({ sidecars }: { readonly sidecars: readonly Sidecar[] }) => (
-  <table className="rows">
+  <table className="rows rows-listed">
     <caption className="only-read">Sidecars</caption>
     <thead>
       <tr>
@@ -119,9 +137,6 @@ const SidecarTable = ({ sidecars }: { readonly sidecars: readonly Sidecar[] }) =
     </tbody>
   </table>
 );
-
-/** What a sidecar is a part of. */
-export const formWords: Readonly<Record<Sidecar['form'], string>> = { library: 'library in an agent', process: 'process of its own' };
 
 function Row({ sidecar }: { readonly sidecar: Sidecar }) {
   const { id, bootId, form, held, status, connected, lastSeen } = sidecar;
@@ -158,13 +173,12 @@ export function State({ sidecar }: { readonly sidecar: Sidecar }) {
         ✓ healthy
       </Text>
     );
-  const colour = sidecar.connected ? 'var(--outcome-limit)' : 'var(--outcome-deny)';
   return (
     <Stack gap={2} align="start">
-      {problems.map(({ words, meaning }) => (
-        <Tooltip key={words} label={meaning} multiline w={260} events={{ hover: true, focus: true, touch: true }}>
-          <Text size="sm" span c={colour} tabIndex={0}>
-            ! {words}
+      {problems.map((problem) => (
+        <Tooltip key={problem.words} label={problem.meaning} multiline w={260} events={{ hover: true, focus: true, touch: true }}>
+          <Text size="sm" span c={toneColour(problem)} tabIndex={0}>
+            ! {problem.words}
           </Text>
         </Tooltip>
       ))}
