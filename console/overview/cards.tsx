@@ -3,11 +3,12 @@ import { Group, Stack, Table, Text } from '@mantine/core';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { read } from '../api/client.ts';
-import { fetchStats } from '../api/stats.ts';
+import { fetchStats, type Stats } from '../api/stats.ts';
 import { useSession } from '../app/session.tsx';
 import { Card } from '../parts/card.tsx';
 import { Foreign } from '../parts/foreign.tsx';
 import { Loaded } from '../parts/states.tsx';
+import '../parts/tag.css';
 import { fromNow } from '../parts/when.tsx';
 
 const refreshMs = 10_000;
@@ -19,23 +20,28 @@ const quiet = (text: string) => (
   </Text>
 );
 
-/** The tools that are denied most, each with its most frequent reason. */
+/**
+ * The tools that are denied most, each with its most frequent reason. `denied` is the outcome of the counts above it: calls
+ * over a limit, and those that wait for a person, are not in it.
+ */
 export function Denied({ since }: { readonly since: string }) {
   const { api, workspace } = useSession();
   const tools = useQuery({
     queryKey: ['overview', 'denied', since.slice(0, 13)],
-    queryFn: () => fetchStats(api, workspace, { by: 'tool', decision: 'deny', since, top }),
+    queryFn: () => fetchStats(api, workspace, { by: 'tool', outcome: 'deny', since, top }),
     refetchInterval: refreshMs,
   });
   const groups = tools.data?.groups ?? [];
   const reasons = useQueries({
     queries: groups.map(({ value: tool }) => ({
       queryKey: ['overview', 'reasons', tool, since.slice(0, 13)],
-      queryFn: () => fetchStats(api, workspace, { by: 'reason', decision: 'deny', tool, since, top: 1 }),
+      refetchInterval: refreshMs,
+      queryFn: () => fetchStats(api, workspace, { by: 'reason', outcome: 'deny', tool, since, top: 1 }),
     })),
   });
   return (
     <Card title="Most denied tools" more={<Link to={`/audit?${new URLSearchParams({ decision: 'deny', since }).toString()}`}>All</Link>}>
+      {quiet('Without calls that were over a limit or asked a person.')}
       <Loaded query={tools} what="Denials could not be counted">
         {() =>
           groups.length === 0 ? (
@@ -50,7 +56,7 @@ export function Denied({ since }: { readonly since: string }) {
                         <Foreign text={tool} max={60} />
                       </Link>
                       <Text size="xs" c="var(--quiet)" ff="monospace">
-                        {reasons[index]?.data?.groups[0]?.value ?? ' '}
+                        {reasonWords(reasons[index]?.data)}
                       </Text>
                     </Table.Td>
                     <Table.Td ta="right" pr={0}>
@@ -67,13 +73,31 @@ export function Denied({ since }: { readonly since: string }) {
   );
 }
 
+/** The reason, or the most frequent of several. */
+function reasonWords(reasons: Stats | undefined): string {
+  const [first] = reasons?.groups ?? [];
+  if (reasons === undefined || first === undefined) return '\u00a0';
+  return reasons.rest.values === 0 ? first.value : `mostly ${first.value}`;
+}
+
 const activeMs = 15 * 60_000;
+/** The newest are enough: the others are not active. */
+const unregisteredMax = 1_000;
 
 export function Active() {
   const { api, workspace } = useSession();
   const agents = useQuery({
     queryKey: ['overview', 'active'],
     queryFn: () => fetchStats(api, workspace, { by: 'agent', since: new Date(Date.now() - activeMs).toISOString(), top }),
+    refetchInterval: refreshMs,
+  });
+  const unregistered = useQuery({
+    queryKey: ['overview', 'unregistered'],
+    queryFn: async () => {
+      const query = { since: new Date(Date.now() - activeMs).toISOString(), limit: unregisteredMax };
+      const { agents: found } = await read(api.GET('/{workspace}/admin/unknownAgents', { params: { path: { workspace }, query } }));
+      return new Set(found.map(({ name }) => name));
+    },
     refetchInterval: refreshMs,
   });
   return (
@@ -85,14 +109,19 @@ export function Active() {
             {groups.map(({ value: agent, total, lastAt }) => (
               <Group key={agent} justify="space-between" wrap="nowrap">
                 <Text size="sm" component="div">
-                  {agent === '' ? 'no name' : <AgentLink name={agent} />}
+                  {agent === '' ? 'no name' : <AgentLink name={agent} />}{' '}
+                  {unregistered.data?.has(agent) === true && (
+                    <Link to={`/agents?${new URLSearchParams({ search: agent }).toString()}`} className="tag tag-warning">
+                      not registered
+                    </Link>
+                  )}
                 </Text>
                 <Text size="sm" c="var(--quiet)" flex="none">
                   {total.toLocaleString()} calls, {fromNow(lastAt)}
                 </Text>
               </Group>
             ))}
-            {rest.values > 0 && quiet(`and ${rest.values.toLocaleString()} more`)}
+            {rest.values > 0 && <Link to="/agents?period=1h">and {rest.values.toLocaleString()} more</Link>}
           </>
         )}
       </Loaded>
@@ -136,7 +165,7 @@ export function Pending() {
                   </Text>
                 </Group>
               ))}
-              {next !== undefined && quiet('and more')}
+              {next !== undefined && <Link to="/approvals">and more</Link>}
             </>
           )}
         </Loaded>
@@ -185,7 +214,8 @@ export function Redactions({ since }: { readonly since: string }) {
     refetchInterval: refreshMs,
   });
   return (
-    <Card title="Redacted values">
+    <Card title="Values redacted">
+      {quiet('In inputs and outputs; one call may have several.')}
       <Loaded query={kinds} what="Redactions could not be counted">
         {({ groups }) => (
           <>

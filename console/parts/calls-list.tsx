@@ -276,7 +276,7 @@ function Why({ row }: { readonly row: CallRow }) {
 /** What became of a call that was made: words in place of colours. */
 function Result({ row: { result, outcome } }: { readonly row: CallRow }) {
   if (result === null) return <span className={css.quiet}>{outcome === 'allow' || outcome === 'redact' ? '…' : '–'}</span>;
-  const mark = result.action === 'block' ? 'withheld ' : result.action === 'redact' ? 'redacted ' : result.isError ? 'failed ' : '';
+  const mark = result.action === 'block' ? 'withheld ' : result.action === 'redact' ? 'output redacted ' : result.isError ? 'failed ' : '';
   const colour =
     result.action === 'block' || result.isError ? 'var(--outcome-deny)' : result.action === 'redact' ? 'var(--outcome-redact)' : undefined;
   return (

@@ -2,6 +2,7 @@
 // with the keyboard (arrows move, with Shift they extend, Enter chooses, Escape lets go).
 import { useElementSize } from '@mantine/hooks';
 import { type KeyboardEvent, type PointerEvent, useState } from 'react';
+import { serverNow } from '../api/clock.ts';
 import css from './histogram.module.css';
 import { type Outcome, outcomeColour, outcomes, outcomeWords } from './outcome.tsx';
 
@@ -74,7 +75,7 @@ export function Histogram({ buckets, bucketMs, onChoose, isInside = false }: His
       <div className={css.axis} aria-hidden="true">
         <span>{buckets[0] !== undefined && words.format(new Date(buckets[0].at))}</span>
         <span className={css.shown}>{shown === undefined ? peakOf(buckets, bucketMs) : bucketWords(shown, words)}</span>
-        <span>{buckets.length > 0 && words.format(new Date(Date.parse(buckets.at(-1)?.at ?? '') + bucketMs))}</span>
+        <span>{endWords(buckets, bucketMs, words)}</span>
       </div>
     </div>
   );
@@ -140,12 +141,22 @@ const minuteWords = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute
 const hourWords = new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' });
 const dayWords = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
 
-/** Such as `at most 90 calls a minute`. */
+/** The end of the time that is shown. The last bar may not be over yet. */
+function endWords(buckets: readonly Bucket[], bucketMs: number, words: Intl.DateTimeFormat): string {
+  const last = buckets.at(-1);
+  if (last === undefined) return '';
+  const end = Date.parse(last.at) + bucketMs;
+  if (end > serverNow()) return 'now';
+  // A day is named by itself, and not by the day after it.
+  return words.format(new Date(bucketMs < 86_400_000 ? end : last.at));
+}
+
+/** Such as `peak: 90 calls in a minute`. */
 function peakOf(buckets: readonly Bucket[], bucketMs: number): string {
   const most = Math.max(0, ...buckets.map(totalOf));
   if (most === 0) return 'no calls';
-  const every = bucketMs === 60_000 ? 'a minute' : bucketMs === 3_600_000 ? 'an hour' : bucketMs === 86_400_000 ? 'a day' : 'in one bar';
-  return `at most ${many(most, 'call')} ${every}`;
+  const every = bucketMs === 60_000 ? 'a minute' : bucketMs === 3_600_000 ? 'an hour' : bucketMs === 86_400_000 ? 'a day' : 'one bar';
+  return `peak: ${many(most, 'call')} in ${every}`;
 }
 
 const many = (count: number, noun: string): string => `${count.toLocaleString()} ${noun}${count === 1 ? '' : 's'}`;

@@ -8,7 +8,8 @@ export type Outcome = (typeof outcomes)[number];
 
 export const outcomeWords: Readonly<Record<Outcome, string>> = {
   allow: 'allowed',
-  redact: 'redacted',
+  // Only of the input: what an output contained is known after the decision, and a part of the result.
+  redact: 'input redacted',
   ask: 'asked',
   limit: 'over a limit',
   deny: 'denied',
