@@ -42,9 +42,9 @@ export function Enforced() {
   return (
     <Notice tone="limit" title="Not everything is enforced">
       <List size="sm" spacing={2}>
-        {warnings.map(({ words, names, see }) => (
+        {warnings.map(({ words, names, meaning, see }) => (
           <List.Item key={words}>
-            {words} {names !== undefined && <Foreign text={`${names}.`} max={300} />}{' '}
+            {words} {names !== undefined && <Foreign text={`${names}.`} max={300} />} {meaning}{' '}
             {see !== undefined && <Link to={see.to}>{see.words}</Link>}
           </List.Item>
         ))}
@@ -75,6 +75,7 @@ interface Warning {
   readonly words: string;
   /** Names of documents, which are text from outside. */
   readonly names?: string;
+  readonly meaning?: string;
   readonly see?: { readonly to: string; readonly words: string };
 }
 
@@ -87,8 +88,9 @@ function warningsOf(all: readonly Document[], unknownAgents: Policies['unknownAg
     warnings.push({ words: 'Every policy document is in audit mode. Calls are recorded; no rule denies one.' });
   else if (inAudit.length > 0)
     warnings.push({
-      words: `${inAudit.length} of ${documents.length} policy documents ${inAudit.length === 1 ? 'is' : 'are'} in audit mode: what they would deny is recorded, and not denied.`,
+      words: `${inAudit.length} of ${documents.length} policy documents ${inAudit.length === 1 ? 'is' : 'are'} in audit mode:`,
       names: namesOf(inAudit),
+      meaning: 'What they would deny is recorded, and not denied.',
       see: { to: '/audit?decision=allow', words: 'Such calls are marked “audit only” in the log' },
     });
   if (hasUnknown && unknownAgents !== 'deny')

@@ -10,7 +10,7 @@ import { Foreign } from '../parts/foreign.tsx';
 import { Section } from '../parts/section.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { instantWords, lengthWords, When } from '../parts/when.tsx';
-import { readSidecars, type Sidecar } from './data.ts';
+import { divide, readSidecars, type Sidecar } from './data.ts';
 import { formWords, problemsOf } from './health.ts';
 import { State } from './page.tsx';
 import { Sparkline } from './sparkline.tsx';
@@ -31,10 +31,13 @@ export function Page() {
   const sidecar = useQuery({
     queryKey: ['sidecars', bootId],
     queryFn: async () => {
+      const all: Sidecar[] = [];
       for (let cursor: string | undefined; ; ) {
         const page = await readSidecars(api, workspace, { limit: 1000, ...(cursor === undefined ? {} : { cursor }) });
+        all.push(...page.sidecars);
         const found = page.sidecars.find((one) => one.bootId === bootId);
-        if (found !== undefined || page.next === undefined) return found ?? null;
+        if (found !== undefined) return { ...found, isReplaced: divide(all).replaced.includes(found) };
+        if (page.next === undefined) return null;
         cursor = page.next;
       }
     },
@@ -59,9 +62,15 @@ export function Page() {
                 <Title order={1} size="h3">
                   <Foreign text={found.id} />
                 </Title>
-                <State sidecar={found} />
+                {found.isReplaced ? (
+                  <Text size="sm" c="var(--quiet)">
+                    ended {instantWords(found.lastSeen)}, replaced by a newer one of the same name
+                  </Text>
+                ) : (
+                  <State sidecar={found} />
+                )}
               </Box>
-              <Problems sidecar={found} />
+              {!found.isReplaced && <Problems sidecar={found} />}
               <Now sidecar={found} samples={samples} />
               <Profile sidecar={found} />
             </Stack>

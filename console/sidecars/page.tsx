@@ -99,7 +99,9 @@ function NoSidecars() {
 /** Folded: that a process has ended and a newer one does its work is no problem. */
 const Replaced = ({ sidecars }: { readonly sidecars: readonly Sidecar[] }) => (
   <details>
-    <summary>{sidecars.length.toLocaleString()} ended, and replaced by a newer one of the same name</summary>
+    <Text component="summary" size="sm" c="var(--quiet)">
+      {sidecars.length.toLocaleString()} ended, and replaced by a newer one of the same name
+    </Text>
     <ul>
       {sidecars.map(({ id, form, bootId, lastSeen }) => (
         <Text key={bootId} component="li" size="sm" c="var(--quiet)">

@@ -20,7 +20,7 @@ export function Sparkline({ name, value, detail, values }: SparklineProps) {
       <Text size="xs" c="var(--quiet)">
         {name}
       </Text>
-      <Group justify="space-between" wrap="nowrap">
+      <Group justify="space-between" wrap="nowrap" mb={6}>
         <Text size="xl" fw={600}>
           {value}
         </Text>

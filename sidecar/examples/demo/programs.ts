@@ -75,6 +75,8 @@ export function startSidecar(
       TOLLGATE_CONTROL_PLANE: controlPlane,
       TOLLGATE_KEY: key,
       TOLLGATE_SIDECAR_PORT: '0',
+      // Its name stays when it is started again, so that the console shows that the newer one has replaced the older one.
+      TOLLGATE_SIDECAR_ID: 'edge-1',
       TOLLGATE_SPOOL_DIR: join(stage.folder, 'sidecar'),
     },
     announces: ['hooks'],
