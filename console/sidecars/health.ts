@@ -39,7 +39,8 @@ export function problemsOf(sidecar: Sidecar): readonly Problem[] {
     });
   if (held === null) problems.push({ tone: 'deny', words: 'no policy', meaning: 'It has not received a policy, and denies every call.' });
   const behind = behindWords(sidecar);
-  if (behind !== null) problems.push({ tone: 'limit', words: behind, meaning: 'It still decides by an earlier policy.' });
+  if (behind !== null)
+    problems.push({ tone: 'limit', words: behind, meaning: 'It has not acknowledged the newest policy, and decides by an earlier one.' });
   if (lastNack !== null)
     problems.push({
       tone: 'limit',
