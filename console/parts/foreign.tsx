@@ -19,10 +19,18 @@ export function Foreign({ text, max = shortLength }: { readonly text: string; re
   );
 }
 
-/** A character that is not seen is shown as its code point in a box, which no text can imitate. */
-const seenParts = (text: string, keep: string): readonly ReactNode[] =>
-  partsOf(text, keep).map((part, at) =>
-    part.isUnseen ? (
+/**
+ * A character that is not seen is shown as its code point in a box, which no text can imitate. A letter that looks like
+ * another one stays, and has its code point after it.
+ */
+const seenParts = (text: string, keep: string, isJson = false): readonly ReactNode[] =>
+  partsOf(text, keep, isJson).map((part, at) =>
+    part.isAlike === true ? (
+      <span key={at} className="alike" title={`${codePointOf(part.text)}: it looks like another letter`}>
+        {part.text}
+        <span className="unseen">{codePointOf(part.text)}</span>
+      </span>
+    ) : part.isUnseen ? (
       <span key={at} className="unseen">
         {codePointOf(part.text)}
       </span>
@@ -54,10 +62,12 @@ interface BlockProps {
   readonly first?: number;
   /** Called with true as soon as the whole text is shown. */
   readonly onWhole?: (isWhole: boolean) => void;
+  /** It is JSON, whose escapes are no words. */
+  readonly isJson?: boolean;
 }
 
 /** A text from outside of any length, in a frame. The rest of a long one is shown on demand, in full. */
-export function ForeignBlock({ text, by, first = blockLength, onWhole }: BlockProps) {
+export function ForeignBlock({ text, by, first = blockLength, onWhole, isJson = false }: BlockProps) {
   const [length, setLength] = useState(first);
   const isWhole = text.length <= length;
   useEffect(() => {
@@ -71,7 +81,7 @@ export function ForeignBlock({ text, by, first = blockLength, onWhole }: BlockPr
         <pre className="foreign foreign-text" dir="ltr" tabIndex={0} aria-label={by}>
           {parts.map((part, at) => (
             <span key={at} className={parts.length > 1 ? 'foreign-part' : undefined}>
-              {seenParts(part, '\n\t')}
+              {seenParts(part, '\n\t', isJson)}
             </span>
           ))}
         </pre>
@@ -115,5 +125,5 @@ function chunksOf(text: string): readonly string[] {
 
 /** A value from outside as JSON. The rest of a long one is shown on demand. */
 export function ForeignJson({ value, by = 'JSON, as it was received' }: { readonly value: unknown; readonly by?: string }) {
-  return <ForeignBlock text={JSON.stringify(value, null, 2) ?? 'nothing'} by={by} />;
+  return <ForeignBlock text={JSON.stringify(value, null, 2) ?? 'nothing'} by={by} isJson />;
 }

@@ -18,20 +18,39 @@ export const codePointOf = (character: string): string =>
 export interface Part {
   readonly text: string;
   readonly isUnseen: boolean;
+  /** One letter that looks like another one. */
+  readonly isAlike?: true;
 }
 
-/** Splits a text at its characters that are not seen. Each of them is a part. `keep`: characters that are left in place. */
-export function partsOf(text: string, keep = ''): readonly Part[] {
+/**
+ * Splits a text at its characters that are not seen, and at letters that look like others. Each of them is a part. `keep`:
+ * characters that are left in place. `isJson`: the letter of an escape such as `\n` is no part of the word after it.
+ */
+export function partsOf(text: string, keep = '', isJson = false): readonly Part[] {
+  const hidden = [...text.matchAll(unseen)]
+    .filter(([character]) => !keep.includes(character))
+    .map(({ 0: character, index }): MarkedPart => ({ index, part: { text: character, isUnseen: true } }));
+  const alike = alikeIn(text, isJson).map(
+    ({ text: letter, index }): MarkedPart => ({
+      index,
+      part: { text: letter, isUnseen: false, isAlike: true },
+    }),
+  );
   const parts: Part[] = [];
   let from = 0;
-  for (const { 0: character, index } of text.matchAll(unseen)) {
-    if (keep.includes(character)) continue;
+  for (const { index, part } of alike.length === 0 ? hidden : [...hidden, ...alike].toSorted((a, b) => a.index - b.index)) {
+    if (index < from) continue;
     if (index > from) parts.push({ text: text.slice(from, index), isUnseen: false });
-    parts.push({ text: character, isUnseen: true });
-    from = index + character.length;
+    parts.push(part);
+    from = index + part.text.length;
   }
   if (from < text.length) parts.push({ text: text.slice(from), isUnseen: false });
   return parts;
+}
+
+interface MarkedPart {
+  readonly index: number;
+  readonly part: Part;
 }
 
 /** Replaces characters that are not seen by their code points, such as `U+202E`. For titles and labels. */
@@ -86,21 +105,52 @@ function blanksIn(text: string): readonly string[] {
 }
 
 const words = /[\p{L}\p{M}\p{N}]+/gu;
+/** An escape of JSON, which is skipped, is matched by itself and has only ASCII characters. */
+const wordsOfJson = /\\(?:u[0-9a-f]{4}|["\\/bfnrt])|[\p{L}\p{M}\p{N}]+/gu;
 const latin = /\p{Script=Latin}/u;
 const likeLatin = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/u;
 const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
 const lookalikesMax = 5;
 
+interface OddWord {
+  readonly letters: readonly { readonly text: string; readonly index: number }[];
+  readonly isMixed: boolean;
+}
+
 /** Words whose letters are not what they look like: Latin mixed with another script, or other forms of plain letters. */
-function lookalikesIn(text: string): readonly string[] {
-  if (isAscii(text)) return [];
-  const found = new Set<string>();
-  for (const [word] of text.matchAll(words)) {
-    if (found.size >= lookalikesMax) break;
+function* oddWordsIn(text: string, isJson: boolean): Generator<OddWord> {
+  if (isAscii(text)) return;
+  for (const { 0: word, index } of text.matchAll(isJson ? wordsOfJson : words)) {
     if (isAscii(word)) continue;
-    const odd = Array.from(word).filter((one) => !isAscii(one));
-    if (latin.test(word) && likeLatin.test(word)) found.add(`a word that mixes letters of scripts that look alike (${pointsOf(odd)})`);
-    else if (odd.some((one) => isAscii(one.normalize('NFKC')))) found.add(`a word with other forms of plain letters (${pointsOf(odd)})`);
+    const isMixed = latin.test(word) && likeLatin.test(word);
+    const letters = lettersOf(word, index).filter(({ text: one }) =>
+      isMixed ? likeLatin.test(one) || isOtherForm(one) : isOtherForm(one),
+    );
+    if (letters.length > 0) yield { letters, isMixed };
+  }
+}
+
+const isOtherForm = (letter: string): boolean => !isAscii(letter) && isAscii(letter.normalize('NFKC'));
+
+function lettersOf(word: string, start: number): OddWord['letters'] {
+  let index = start;
+  return Array.from(word, (text) => {
+    const at = index;
+    index += text.length;
+    return { text, index: at };
+  });
+}
+
+const alikeIn = (text: string, isJson: boolean): OddWord['letters'] => [...oddWordsIn(text, isJson)].flatMap(({ letters }) => letters);
+
+function lookalikesIn(text: string): readonly string[] {
+  const found = new Set<string>();
+  for (const { letters, isMixed } of oddWordsIn(text, false)) {
+    if (found.size >= lookalikesMax) break;
+    const points = pointsOf(letters.map((one) => one.text));
+    found.add(
+      isMixed ? `a word that mixes letters of scripts that look alike (${points})` : `a word with other forms of plain letters (${points})`,
+    );
   }
   return [...found];
 }

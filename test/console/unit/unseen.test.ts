@@ -34,6 +34,26 @@ describe('texts from outside in the console', () => {
     expect(oddIn('Москва и Berlin, naïve Größe')).toEqual([]);
   });
 
+  test('a letter that looks like another one is a part of its own, and the letter of an escape of JSON mixes no word', () => {
+    expect(partsOf('Harbour Pr\u0456nt')).toEqual([
+      { text: 'Harbour Pr', isUnseen: false },
+      { text: '\u0456', isUnseen: false, isAlike: true },
+      { text: 'nt', isUnseen: false },
+    ]);
+    expect(partsOf('\u200bPr\u0456nt').map(({ isUnseen, isAlike = false }) => [isUnseen, isAlike])).toEqual([
+      [true, false],
+      [false, false],
+      [false, true],
+      [false, false],
+    ]);
+    const json = JSON.stringify({ note: '\nПривет' });
+    expect(partsOf(json, '', true)).toEqual([{ text: json, isUnseen: false }]);
+    expect(partsOf(String.raw`"\u200bПривет"`, '', true)).toHaveLength(1);
+    expect(partsOf(JSON.stringify('Pr\u0456nt'), '', true)).toHaveLength(3);
+    // A backslash of the text itself is escaped, so it hides nothing.
+    expect(partsOf(JSON.stringify('\\u0061\u0440ple'), '', true)).toHaveLength(3);
+  });
+
   test('a run of blanks that moves what follows out of sight is named', () => {
     expect(oddIn(`safe${' '.repeat(40)}; rm`)).toEqual(['a run of 40 blanks']);
     expect(oddIn(`safe${' '.repeat(39)}; rm`)).toEqual([]);
