@@ -16,6 +16,7 @@ import {
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { lazy, Suspense } from 'react';
 import { Link, Outlet, useLocation } from 'react-router';
+import { WaitingCount } from '../approvals/waiting-count.tsx';
 import { Freeze, FrozenBanner } from '../freeze/freeze.tsx';
 import { Lost } from '../parts/lost.tsx';
 import { pages } from './pages.ts';
@@ -104,6 +105,7 @@ function Navigation({ onOpened }: { readonly onOpened: () => void }) {
         to={`/${path}`}
         label={name}
         leftSection={<PageIcon path={icon} />}
+        rightSection={path === 'approvals' ? <WaitingCount /> : undefined}
         active={isHere}
         aria-current={isHere ? 'page' : undefined}
         disabled={why !== null}

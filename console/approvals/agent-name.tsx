@@ -23,12 +23,24 @@ interface AgentNameProps {
   readonly isLink?: boolean;
 }
 
+/** The name of the caller as a text: of a registered agent that of its profile. */
+export function useAgentName(call: Approval['call']): string {
+  const agents = useAgents();
+  const shown = call.agents.at(-1) ?? call.agent;
+  return knownAgent(agents.data, call)?.name ?? shown;
+}
+
+/** An agent that is not registered may bear the id of one that is. The type has the name by which it called. */
+function knownAgent(agents: ReturnType<typeof useAgents>['data'], call: Approval['call']) {
+  const shown = call.agents.at(-1) ?? call.agent;
+  return agents?.find(({ id, name }) => id === shown && call.agentType.endsWith(`::${name}`));
+}
+
 /** The caller itself. */
 export function AgentName({ call, isLink = true }: AgentNameProps) {
   const agents = useAgents();
   const shown = call.agents.at(-1) ?? call.agent;
-  // An agent that is not registered may bear the id of one that is. The type has the name by which it called.
-  const known = agents.data?.find(({ id, name }) => id === shown && call.agentType.endsWith(`::${name}`));
+  const known = knownAgent(agents.data, call);
   if (known === undefined)
     return (
       <>

@@ -1,18 +1,20 @@
-// Approves, denies and takes back, each after a confirmation of its own. The confirmation cannot be given by the key or
-// the tap that opened it: its button works after a moment, and never by a key that is held down.
-import { Alert, Box, Button, Checkbox, Group, Kbd, Modal, Stack, Text, Textarea } from '@mantine/core';
+// Approves, denies and cancels, each after a confirmation. The confirmation cannot be given by the key or the tap that
+// opened it: its button works after a moment, which it shows, and never by a key that is held down.
+import { Alert, Button, Checkbox, Group, Kbd, Modal, Stack, Text, Textarea } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useId, useState, type KeyboardEvent } from 'react';
 import { read } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
-import { Foreign, ForeignFrame } from '../parts/foreign.tsx';
+import { Foreign } from '../parts/foreign.tsx';
 import { Refused } from '../parts/states.tsx';
 import { Until } from '../parts/until.tsx';
 import { When } from '../parts/when.tsx';
-import { AgentName } from './agent-name.tsx';
+import { useAgentName } from './agent-name.tsx';
+import { Briefs } from './brief.tsx';
 import { refresh } from './live.ts';
 import { type Approval, StateWord } from './state.tsx';
+import { tell } from './told.tsx';
 
 export type Answer = 'approve' | 'deny' | 'cancel';
 
@@ -22,15 +24,17 @@ interface ConfirmProps {
   /** Other calls of the same question, which get the same answer. */
   readonly together: readonly string[];
   readonly close: () => void;
+  /** Called after the answer was accepted. */
+  readonly onAnswered: (answer: Answer) => void;
 }
 
 function titleOf(answer: Answer, others: number): string {
-  if (answer === 'cancel') return 'Take it back?';
+  if (answer === 'cancel') return 'Cancel it?';
   const calls = others === 0 ? 'this call' : `these ${others + 1} calls`;
   return answer === 'approve' ? `Approve ${calls}?` : `Deny ${calls}?`;
 }
 
-export function Confirm({ answer, approval, together, close }: ConfirmProps) {
+export function Confirm({ answer, approval, together, close, onAnswered }: ConfirmProps) {
   const isSmall = useMediaQuery('(max-width: 36em)');
   return (
     <Modal
@@ -38,9 +42,10 @@ export function Confirm({ answer, approval, together, close }: ConfirmProps) {
       onClose={close}
       title={answer === null ? '' : titleOf(answer, together.length)}
       fullScreen={isSmall ?? false}
+      size="lg"
       closeButtonProps={{ 'aria-label': 'Close, and answer nothing' }}
     >
-      {answer !== null && <Form answer={answer} approval={approval} together={together} close={close} />}
+      {answer !== null && <Form answer={answer} approval={approval} together={together} close={close} onAnswered={onAnswered} />}
     </Modal>
   );
 }
@@ -57,12 +62,15 @@ function useArmed(): boolean {
   return isArmed;
 }
 
-function Form({ answer, approval, together, close }: ConfirmProps & { readonly answer: Answer }) {
+function Form({ answer, approval, together, close, onAnswered }: ConfirmProps & { readonly answer: Answer }) {
   const [note, setNote] = useState('');
   const [isSession, setSession] = useState(false);
   const isArmed = useArmed();
   const hasTouch = useMediaQuery('(pointer: coarse)', false, { getInitialValueInEffect: false });
-  const send = useAnswer(answer, approval, close);
+  const send = useAnswer(answer, approval, () => {
+    close();
+    onAnswered(answer);
+  });
   const isOver = approval.state !== 'pending' && !(answer === 'cancel' && approval.state === 'approved');
   const go = (): void => {
     if (isArmed && !isOver && !send.isPending) send.mutate({ note: note.trim(), isSession, together });
@@ -83,7 +91,7 @@ function Form({ answer, approval, together, close }: ConfirmProps & { readonly a
     );
   return (
     <Stack onKeyDown={onKeyDown}>
-      <Brief approval={approval} count={1 + (answer === 'cancel' ? 0 : together.length)} />
+      <Briefs approval={approval} together={answer === 'cancel' ? [] : together} />
       <Effect answer={answer} approval={approval} />
       {answer !== 'cancel' && (
         <Textarea
@@ -129,7 +137,7 @@ interface SendProps {
 
 function Send({ answer, isArmed, isPending, isSession, go }: SendProps) {
   const isMac = navigator.platform.startsWith('Mac');
-  const words = { approve: 'Approve', deny: isSession ? 'Deny for the session' : 'Deny', cancel: 'Take it back' }[answer];
+  const words = { approve: 'Approve', deny: isSession ? 'Deny for the session' : 'Deny', cancel: 'Cancel it' }[answer];
   return (
     <Button
       size="md"
@@ -138,10 +146,18 @@ function Send({ answer, isArmed, isPending, isSession, go }: SendProps) {
       disabled={!isArmed}
       loading={isPending}
       onClick={go}
+      className={isArmed ? undefined : 'answer-wait'}
+      style={{ '--answer-wait': `${armedAfterMs}ms` }}
       rightSection={
-        <Kbd size="xs" visibleFrom="sm">
-          {isMac ? '⌘' : 'Ctrl'} ⏎
-        </Kbd>
+        isArmed ? (
+          <Kbd size="xs" visibleFrom="sm">
+            {isMac ? '⌘' : 'Ctrl'} ⏎
+          </Kbd>
+        ) : (
+          <Text size="xs" span>
+            in a moment
+          </Text>
+        )
       }
     >
       {words}
@@ -155,8 +171,10 @@ interface Sent {
   readonly together: readonly string[];
 }
 
-function useAnswer(answer: Answer, { id }: Approval, close: () => void) {
+function useAnswer(answer: Answer, approval: Approval, onDone: () => void) {
   const { api, workspace } = useSession();
+  const { id } = approval;
+  const agent = useAgentName(approval.call);
   const queries = useQueryClient();
   return useMutation({
     mutationFn: ({ note, isSession, together }: Sent) => {
@@ -167,36 +185,14 @@ function useAnswer(answer: Answer, { id }: Approval, close: () => void) {
       const body = { ...said, ...(isSession ? { session: true } : {}) };
       return read(api.POST('/{workspace}/admin/approvals/{id}/deny', { ...params, body }));
     },
-    onSuccess: close,
+    onSuccess: (_, { together }) => {
+      tell({ answer, approval, agent, others: answer === 'cancel' ? 0 : together.length });
+      onDone();
+    },
     // Also after a refusal: someone else may have answered.
     onSettled: () => refresh(queries),
   });
 }
-
-/** The call in a few words, so that no one answers another one than they mean. */
-function Brief({ approval: { call, shownText }, count }: { readonly approval: Approval; readonly count: number }) {
-  return (
-    <Stack gap={6}>
-      <ForeignFrame by={`The call of ${count === 1 ? 'the agent' : 'the agent, the first of the question'}`}>
-        <Box p={8}>
-          <Text size="sm" fw={600}>
-            <Foreign text={call.tool} max={80} />
-          </Text>
-          <Text size="sm" ff="monospace">
-            <Foreign text={oneLine(shownText)} max={140} />
-          </Text>
-        </Box>
-      </ForeignFrame>
-      <Text size="sm">
-        For <Foreign text={call.sub} max={60} />, by <AgentName call={call} isLink={false} />
-        {count > 1 && `, and ${count - 1} more of the same question`}
-      </Text>
-    </Stack>
-  );
-}
-
-/** JSON for people in one line. Its texts have no line feeds, because JSON escapes them. */
-export const oneLine = (shownText: string): string => shownText.slice(0, 2_000).replaceAll(/\n\s*/g, ' ');
 
 function Effect({ answer, approval }: { readonly answer: Answer; readonly approval: Approval }) {
   if (answer === 'deny')
@@ -206,14 +202,12 @@ function Effect({ answer, approval }: { readonly answer: Answer; readonly approv
       </Text>
     );
   if (answer === 'cancel')
-    return (
-      <Text size="sm">The question ends without an answer. The agent may make the same call again, and a person is asked again then.</Text>
-    );
+    return <Text size="sm">The call is neither approved nor denied. If the agent makes the same call again, a person is asked again.</Text>;
   const more = approval.need - approval.approvals.length - 1;
   return (
     <Text size="sm">
       {more > 0
-        ? `${more === 1 ? '1 more person' : `${more} more persons`} must approve after you. `
+        ? `${more === 1 ? 'Another person' : `${more} other persons`} must approve after you. `
         : `The call may be made ${approval.uses === 1 ? 'once' : `${approval.uses} times`}. `}
       Everything is decided again when it is made: a freeze, a limit or a stricter rule still denies it. The question expires in{' '}
       <Until at={approval.expiresAt} ended="no time: it has expired" />.
@@ -232,7 +226,7 @@ export function Answered({ approval }: { readonly approval: Approval }) {
       <Group gap={8} id={id}>
         <StateWord state={approval.state} />
         <Text size="sm">
-          {by === '' ? 'No answer is needed any more.' : `It was answered${by}. No other answer counts.`}
+          {by === '' ? 'It needs no answer any more.' : `It was answered${by}. It cannot be answered again.`}
           {approval.answeredAt !== null && (
             <>
               {' '}

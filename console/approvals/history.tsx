@@ -8,9 +8,9 @@ import { Empty, Loaded } from '../parts/states.tsx';
 import '../parts/rows.css';
 import { When } from '../parts/when.tsx';
 import { AgentName } from './agent-name.tsx';
-import { oneLine } from './answer.tsx';
 import { type Filters, useHistory } from './live.ts';
 import { type Approval, type State, states, StateWord } from './state.tsx';
+import { BriefValues } from './values.tsx';
 
 const texts = [
   ['tool', 'Tool'],
@@ -134,8 +134,8 @@ function Table({ rows }: { readonly rows: readonly Approval[] }) {
           <th scope="col">Call</th>
           <th scope="col">Agent</th>
           <th scope="col">For</th>
-          <th scope="col">Answered by</th>
           <th scope="col">Asked</th>
+          <th scope="col">Answered</th>
         </tr>
       </thead>
       <tbody>
@@ -150,8 +150,8 @@ function Table({ rows }: { readonly rows: readonly Approval[] }) {
               <Text size="sm" ff="monospace" fw={600}>
                 <Foreign text={one.call.tool} max={60} />
               </Text>
-              <Text size="xs" ff="monospace" lineClamp={1} className="foreign-brief">
-                <Foreign text={oneLine(one.shownText)} max={120} />
+              <Text size="xs" component="div">
+                <BriefValues input={one.shownInput} max={5} length={32} />
               </Text>
             </td>
             <td data-label="Agent">
@@ -160,19 +160,30 @@ function Table({ rows }: { readonly rows: readonly Approval[] }) {
             <td data-label="For">
               <Foreign text={one.call.sub} max={40} />
             </td>
-            <td data-label="Answered by">
-              {one.by ?? (
-                <Text span c="var(--quiet)">
-                  no one
-                </Text>
-              )}
-            </td>
             <td data-label="Asked">
               <When at={one.createdAt} />
+            </td>
+            <td data-label="Answered">
+              <AnsweredBy approval={one} />
             </td>
           </tr>
         ))}
       </tbody>
     </table>
+  );
+}
+
+function AnsweredBy({ approval: { by, answeredAt } }: { readonly approval: Approval }) {
+  const { uid } = useSession();
+  if (by === null && answeredAt === null)
+    return (
+      <Text span size="sm" c="var(--quiet)">
+        no one
+      </Text>
+    );
+  return (
+    <>
+      {answeredAt !== null && <When at={answeredAt} />} {by !== null && `by ${by === uid ? 'you' : by}`}
+    </>
   );
 }

@@ -12,11 +12,11 @@ import { Tag } from '../parts/tag.tsx';
 import { odditiesIn, oddIn } from '../parts/unseen.ts';
 import { Until } from '../parts/until.tsx';
 import { AgentName } from './agent-name.tsx';
-import { oneLine } from './answer.tsx';
 import type { usePending } from './live.ts';
-import { answerProblem } from './may-answer.ts';
+import { isYours, nextOf } from './may-answer.ts';
 import { answerKeys, One } from './one.tsx';
 import type { Approval } from './state.tsx';
+import { BriefValues } from './values.tsx';
 
 export function Inbox({ pending }: { readonly pending: ReturnType<typeof usePending> }) {
   return (
@@ -34,8 +34,10 @@ interface Groups {
 }
 
 function groupsOf(approvals: readonly Approval[], session: Session): Groups {
-  const isYours = (one: Approval): boolean => answerProblem(one, session) === null && !one.approvals.some(({ by }) => by === session.uid);
-  return { yours: approvals.filter(isYours), others: approvals.filter((one) => !isYours(one)) };
+  return {
+    yours: approvals.filter((one) => isYours(one, session)),
+    others: approvals.filter((one) => !isYours(one, session)),
+  };
 }
 
 function Panes({ approvals, isCut }: { readonly approvals: readonly Approval[]; readonly isCut: boolean }) {
@@ -61,17 +63,22 @@ function Panes({ approvals, isCut }: { readonly approvals: readonly Approval[]; 
   // Where the call is not shown, an answer begins with showing it.
   const opens: readonly KeyAction[] = isWide ? [] : answerKeys.map((one) => ({ ...one, run: () => open(chosen) }));
   useKeys([...moves, ...opens]);
+  // After an answer the next call that waits for this person is shown, or the first one of those before it.
+  const onAnswered = (ids: readonly string[]): void => {
+    const next = nextOf(yours, ids);
+    setAsked(next === undefined ? {} : { id: next.id }, { replace: true });
+  };
   if (ordered.length === 0 && chosen === undefined) return <Nothing />;
   return (
     <Stack gap="sm">
-      <KeyHints actions={[...moves, ...(isWide ? answerKeys : [])]} />
+      <KeyHints actions={[...moves, ...(isWide && yours.some(({ id }) => id === chosen) ? answerKeys : [])]} />
       <Box className="approval-panes">
         <Stack gap="md">
           <Rows title="You may answer" rows={yours} chosen={chosen} empty="Nothing waits for you." />
           <Rows title="Others must answer" rows={others} chosen={chosen} />
           {isCut && <Alert color="gray">Only the newest 200 are shown. Answer some of them, or search the history.</Alert>}
         </Stack>
-        {isWide && chosen !== undefined && <One id={chosen} key={chosen} />}
+        {isWide && chosen !== undefined && <One id={chosen} key={chosen} onAnswered={onAnswered} />}
       </Box>
     </Stack>
   );
@@ -128,7 +135,7 @@ function Rows({ title, rows, chosen, empty }: RowsProps) {
 }
 
 function Row({ approval, isChosen }: { readonly approval: Approval; readonly isChosen: boolean }) {
-  const { call, shownText, shownInput, hidden, expiresAt, need, approvals } = approval;
+  const { call, shownInput, hidden, expiresAt, need, approvals } = approval;
   const link = useRef<HTMLAnchorElement>(null);
   const [, setAsked] = useSearchParams();
   const isWide = useMediaQuery('(min-width: 75em)', false, { getInitialValueInEffect: false });
@@ -156,8 +163,8 @@ function Row({ approval, isChosen }: { readonly approval: Approval; readonly isC
           <Until at={expiresAt} ended="expired" isPlain />
         </Text>
       </Group>
-      <Text size="xs" ff="monospace" lineClamp={2} className="foreign-brief alone">
-        <Foreign text={oneLine(shownText)} max={160} />
+      <Text size="xs" component="div" className="alone">
+        <BriefValues input={shownInput} />
       </Text>
       <Group gap={6} mt={4}>
         <Text size="xs" c="var(--quiet)">

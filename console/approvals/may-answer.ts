@@ -4,6 +4,15 @@ import type { Approval } from './state.tsx';
 
 const ranks = ['owner', 'admin', 'member'] as const;
 
+/** Who an approver of a rule is, in words: `role:admin` is every admin and owner. */
+export function approverWords(approver: string): string {
+  if (approver === 'subject') return 'the person that the call is made for';
+  if (approver === 'role:owner') return 'owners';
+  if (approver === 'role:admin') return 'owners and admins';
+  if (approver === 'role:member') return 'all members';
+  return approver.replace(/^user:/, '');
+}
+
 function isNamed(approver: string, { uid, role }: Session, sub: string): boolean {
   if (approver === 'subject') return uid === sub;
   if (approver.startsWith('role:')) {
@@ -27,7 +36,7 @@ export function answerProblem(approval: Approval, session: Session): Problem {
     return { kind: 'no', why: 'You signed in with a service key. A member answers, with a key or session of their own.' };
   const approvers = [...new Set(approval.rules.flatMap((rule) => rule.approvers))];
   if (!approvers.some((one) => isNamed(one, session, approval.call.sub)))
-    return { kind: 'no', why: `No rule that asks names you. The approvers are ${approvers.join(', ')}.` };
+    return { kind: 'no', why: `No rule that asks names you. These may answer: ${approvers.map(approverWords).join(', ')}.` };
   if (approval.call.sub === session.uid && !approvers.includes('subject'))
     return {
       kind: 'perhaps',
@@ -43,4 +52,14 @@ export function approveProblem(approval: Approval, session: Session): string | n
   if (approval.hidden.length > 0 && !approval.revealedBy.includes(session.uid ?? ''))
     return `${approval.hidden.length === 1 ? 'A value is' : `${approval.hidden.length} values are`} hidden. Reveal first what the tool will receive.`;
   return null;
+}
+
+/** Whether the approval waits for this person: they may answer it, and have not approved it yet. */
+export const isYours = (approval: Approval, session: Session): boolean =>
+  answerProblem(approval, session) === null && !approval.approvals.some(({ by }) => by === session.uid);
+
+/** Returns the call after those that were just answered; after the last one, the first. */
+export function nextOf(waiting: readonly Approval[], answered: readonly string[]): Approval | undefined {
+  const at = waiting.findIndex(({ id }) => id === answered[0]);
+  return [...waiting.slice(at + 1), ...waiting.slice(0, Math.max(0, at))].find(({ id }) => !answered.includes(id));
 }

@@ -4,24 +4,27 @@ import { useQueries } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
 import { useSession } from '../app/session.tsx';
-import { Foreign, ForeignFrame, visible } from '../parts/foreign.tsx';
+import { Foreign, visible } from '../parts/foreign.tsx';
 import { type KeyAction, KeyHints, useKeys } from '../parts/keys.tsx';
 import { Section } from '../parts/section.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { Until } from '../parts/until.tsx';
-import { Chain } from './agent-name.tsx';
+import { AgentName, Chain } from './agent-name.tsx';
 import { type Answer, Answered, Confirm } from './answer.tsx';
 import './approvals.css';
 import { approvalQuery, useApproval, useChanges, usePending } from './live.ts';
-import { answerProblem, approveProblem } from './may-answer.ts';
+import { answerProblem, approveProblem, isYours, nextOf } from './may-answer.ts';
 import { type Approval, StateWord, type WholeApproval } from './state.tsx';
+import { BriefValues } from './values.tsx';
 import { Asked, Before, Input, Rules } from './whole.tsx';
 
 export function Page() {
   const { id = '' } = useParams();
   const go = useNavigate();
+  const session = useSession();
   const pending = usePending();
   useChanges();
+  const approval = useApproval(id);
   const ids = pending.data?.approvals.map((one) => one.id) ?? [];
   const at = ids.indexOf(id);
   const to = (other: string | undefined): void => {
@@ -33,15 +36,21 @@ export function Page() {
     { key: 'u', what: 'all approvals', run: () => void go('/approvals') },
   ];
   useKeys(keys);
+  const onAnswered = (answered: readonly string[]): void => {
+    const next = nextOf(pending.data?.approvals.filter((one) => isYours(one, session)) ?? [], answered);
+    void go(next === undefined ? '/approvals' : `/approvals/${next.id}`);
+  };
+  const hasOthers = ids.some((one) => one !== id);
+  const shownKeys = keys.filter(({ key }) => hasOthers || key === 'u');
   return (
     <Box className="approval-alone">
       <Group justify="space-between" mb="sm">
         <Anchor component={Link} to="/approvals" size="sm">
           All approvals
         </Anchor>
-        <KeyHints actions={[...keys, ...answerKeys]} />
+        <KeyHints actions={[...shownKeys, ...(approval.data?.state === 'pending' ? answerKeys : [])]} />
       </Group>
-      <One id={id} key={id} isAlone />
+      <One id={id} key={id} isAlone onAnswered={onAnswered} />
     </Box>
   );
 }
@@ -52,8 +61,15 @@ export const answerKeys = [
   { key: 'd', what: 'deny', run: () => undefined },
 ] as const satisfies readonly KeyAction[];
 
-/** `isAlone`: it is the whole page, and gives the page its title. */
-export function One({ id, isAlone = false }: { readonly id: string; readonly isAlone?: boolean }) {
+interface OneProps {
+  readonly id: string;
+  /** It is the whole page, and gives the page its title. */
+  readonly isAlone?: boolean;
+  /** Called with the calls that were answered. */
+  readonly onAnswered: (ids: readonly string[]) => void;
+}
+
+export function One({ id, isAlone = false, onAnswered }: OneProps) {
   const approval = useApproval(id);
   const tool = approval.data?.call.tool;
   useEffect(() => {
@@ -61,49 +77,76 @@ export function One({ id, isAlone = false }: { readonly id: string; readonly isA
   }, [isAlone, tool]);
   return (
     <Loaded query={approval} what="The approval could not be read" height={480}>
-      {(data) => <Shown approval={data} isAlone={isAlone} />}
+      {(data) => <Shown approval={data} isAlone={isAlone} onAnswered={onAnswered} />}
     </Loaded>
   );
 }
 
-function Shown({ approval, isAlone }: { readonly approval: WholeApproval; readonly isAlone: boolean }) {
+interface ShownProps extends Pick<OneProps, 'onAnswered'> {
+  readonly approval: WholeApproval;
+  readonly isAlone: boolean;
+}
+
+function Shown({ approval, isAlone, onAnswered }: ShownProps) {
   const [isWhole, setWhole] = useState(false);
   const [together, setTogether] = useState<readonly string[]>([]);
   const [answer, setAnswer] = useState<Answer | null>(null);
+  // What is cancelled after its approval stays in view: it was not waiting.
+  const onGiven = (given: Answer): void => {
+    if (given !== 'cancel' || approval.state === 'pending') onAnswered([approval.id, ...(given === 'cancel' ? [] : together)]);
+  };
   return (
     <Stack gap="md">
-      <Box>
-        <Group gap={8} mb={4}>
-          <StateWord state={approval.state} />
-          {approval.state === 'pending' && (
-            <Text size="sm" c="var(--quiet)">
-              expires in <Until at={approval.expiresAt} ended="no time: it has expired" />
-            </Text>
-          )}
-        </Group>
-        <Title order={isAlone ? 1 : 2} size="h3">
-          {approval.state === 'pending' ? 'An agent wants to call a tool' : 'An agent wanted to call a tool'}
-        </Title>
-        <Text size="sm" mt={4}>
-          <Chain call={approval.call} /> asks for <Foreign text={approval.call.sub} max={60} />
-        </Text>
-      </Box>
+      <Headline approval={approval} isAlone={isAlone} />
       <Answered approval={approval} />
-      <ForeignFrame by="The name of the tool">
-        <Text p={8} fw={600} ff="monospace">
-          <Foreign text={approval.call.tool} max={200} />
-        </Text>
-      </ForeignFrame>
-      <Input approval={approval} onWhole={setWhole} />
-      <Rules approval={approval} />
-      <Section title="Who asks" side={<TakeBack approval={approval} ask={() => setAnswer('cancel')} />}>
-        <Asked approval={approval} />
-      </Section>
-      <Others approval={approval} together={together} setTogether={setTogether} />
-      <Before approval={approval} />
+      <Box className={isAlone ? 'approval-columns' : 'approval-column'}>
+        <Stack gap="md" miw={0}>
+          <Input approval={approval} onWhole={setWhole} />
+          <Others approval={approval} together={together} setTogether={setTogether} />
+        </Stack>
+        <Stack gap="md" miw={0}>
+          <Rules approval={approval} />
+          <Section title="Who asks" side={<TakeBack approval={approval} ask={() => setAnswer('cancel')} />}>
+            <Asked approval={approval} />
+          </Section>
+          <Before approval={approval} />
+        </Stack>
+      </Box>
       {approval.state === 'pending' && <Bar approval={approval} isWhole={isWhole} together={together} ask={setAnswer} />}
-      <Confirm answer={answer} approval={approval} together={together} close={() => setAnswer(null)} />
+      <Confirm answer={answer} approval={approval} together={together} close={() => setAnswer(null)} onAnswered={onGiven} />
     </Stack>
+  );
+}
+
+/** Who calls what, for whom, and the beginnings of the first values. */
+function Headline({ approval, isAlone }: { readonly approval: Approval; readonly isAlone: boolean }) {
+  const { call, state } = approval;
+  const isPending = state === 'pending';
+  return (
+    <Box>
+      <Group gap={8} mb={4}>
+        <StateWord state={state} />
+        {isPending && (
+          <Text size="sm" c="var(--quiet)">
+            expires in <Until at={approval.expiresAt} ended="no time: it has expired" />
+          </Text>
+        )}
+      </Group>
+      <Title order={isAlone ? 1 : 2} size="h3" style={{ overflowWrap: 'anywhere' }}>
+        <AgentName call={call} isLink={false} /> {isPending ? 'wants to call' : 'wanted to call'} <Foreign text={call.tool} max={120} />
+      </Title>
+      <Text size="md" mt={4} component="div">
+        <BriefValues input={approval.shownInput} max={4} length={32} />
+      </Text>
+      <Text size="sm" mt={4} c="var(--quiet)">
+        {call.agents.length > 1 && (
+          <>
+            <Chain call={call} />,{' '}
+          </>
+        )}
+        for <Foreign text={call.sub} max={60} />
+      </Text>
+    </Box>
   );
 }
 
@@ -246,7 +289,7 @@ function TakeBack({ approval, ask }: { readonly approval: Approval; readonly ask
   if (!isTheirs || may('admin.approvals').why !== null || (approval.state !== 'pending' && approval.state !== 'approved')) return null;
   return (
     <Button size="compact-sm" variant="default" onClick={ask}>
-      {approval.state === 'pending' ? 'Cancel the question' : 'Cancel the approval'}
+      {approval.state === 'pending' ? 'Cancel the request' : 'Cancel the approval'}
     </Button>
   );
 }

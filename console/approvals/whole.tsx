@@ -1,5 +1,5 @@
 // One approval with everything that the person who answers must know. What agents wrote is in frames.
-import { Box, Button, Group, List, Stack, Text } from '@mantine/core';
+import { Box, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { read } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
@@ -9,11 +9,12 @@ import { outcomeOf, OutcomeSign } from '../parts/outcome.tsx';
 import { Section } from '../parts/section.tsx';
 import { Refused } from '../parts/states.tsx';
 import { Until } from '../parts/until.tsx';
-import { odditiesIn, odditiesMax, oddIn, type Oddity } from '../parts/unseen.ts';
 import { When } from '../parts/when.tsx';
 import { Chain } from './agent-name.tsx';
 import { refresh } from './live.ts';
-import type { Approval, WholeApproval } from './state.tsx';
+import { LookClosely } from './look-closely.tsx';
+import { approverWords } from './may-answer.ts';
+import type { Approval, State, WholeApproval } from './state.tsx';
 
 /** Who asks, for whom, how often and for how long. */
 export function Asked({ approval }: { readonly approval: Approval }) {
@@ -80,7 +81,8 @@ export function Rules({ approval }: { readonly approval: Approval }) {
           <Box key={at}>
             <Text size="sm">{rule.reason === null ? 'The rule gives no reason.' : <Foreign text={rule.reason} max={400} />}</Text>
             <Text size="xs" c="var(--quiet)">
-              <Foreign text={rule.document} /> <Foreign text={rule.path} />: {rule.need} of {rule.approvers.join(', ')}
+              {rule.need === 1 ? 'One person' : `${rule.need} persons`} of: {rule.approvers.map(approverWords).join(', ')}. The rule is in{' '}
+              <Foreign text={rule.document} />, <Foreign text={rule.path} />
             </Text>
           </Box>
         ))}
@@ -97,12 +99,21 @@ export function Rules({ approval }: { readonly approval: Approval }) {
   );
 }
 
+const receivedWords: Readonly<Record<State, string>> = {
+  pending: 'What the tool will receive',
+  approved: 'What the tool will receive',
+  used: 'What the tool received',
+  denied: 'What the tool would have received',
+  expired: 'What the tool would have received',
+  cancelled: 'What the tool would have received',
+};
+
 /** `onWhole`: whether the input is shown to its end. */
 export function Input({ approval, onWhole }: { readonly approval: Approval; readonly onWhole?: (isWhole: boolean) => void }) {
   const found = approval.findings.reduce((sum, { count }) => sum + count, 0);
   return (
     <Section
-      title="What the tool will receive"
+      title={receivedWords[approval.state]}
       side={
         <Text size="xs" c="var(--quiet)">
           {approval.shownText.length.toLocaleString()} characters{found === 0 ? '' : `, ${found} found by redaction`}
@@ -114,63 +125,13 @@ export function Input({ approval, onWhole }: { readonly approval: Approval; read
         text={approval.shownText}
         by="Input, written by the agent"
         first={20_000}
+        isJson
         {...(onWhole === undefined ? {} : { onWhole })}
       />
       {approval.hidden.length > 0 && <Hidden approval={approval} />}
     </Section>
   );
 }
-
-/** What could be overlooked in the input and in the names. */
-function LookClosely({ approval: { call, shownInput, shownText, findings } }: { readonly approval: Approval }) {
-  const names: readonly (readonly [string, string])[] = [
-    ['the name of the tool', call.tool],
-    ...call.agents.map((agent) => ['the name of the agent', agent] as const),
-    ['the session', call.sessionId],
-  ];
-  const inNames = names.flatMap(([where, text]) => {
-    const what = oddIn(text);
-    return what.length === 0 ? [] : [{ where: <>{where}</>, what }];
-  });
-  const all = [...inNames, ...odditiesIn(shownInput).map((one: Oddity) => ({ where: <Place path={one.path} />, what: one.what }))];
-  const forged = forgedMarks(shownText, findings);
-  if (all.length === 0 && forged.length === 0) return null;
-  return (
-    <Box className="look-closely" role="note">
-      <Text size="sm" fw={650} c="var(--outcome-limit)" mb={4}>
-        Look closely
-      </Text>
-      <List size="sm" spacing={2}>
-        {forged.map((words) => (
-          <List.Item key={words}>{words}</List.Item>
-        ))}
-        {all.slice(0, odditiesMax).map(({ where, what }, at) => (
-          <List.Item key={at}>
-            {what.join('; ')} in {where}
-          </List.Item>
-        ))}
-        {all.length > odditiesMax && <List.Item>and more of the same</List.Item>}
-      </List>
-    </Box>
-  );
-}
-
-const mark = /\[redacted:([a-z][a-z0-9_]{0,39})(?:#[1-9]\d{0,8})?\]/g;
-
-/** Redaction says how many values it found of each kind. More marks than these were written by the caller. */
-function forgedMarks(shownText: string, findings: Approval['findings']): readonly string[] {
-  const counts = new Map<string, number>();
-  for (const [, kind = ''] of shownText.matchAll(mark)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  return [...counts].flatMap(([kind, count]) => {
-    const found = findings.find((one) => one.kind === kind)?.count ?? 0;
-    if (count <= found) return [];
-    return [
-      `${count} ${count === 1 ? 'text has' : 'texts have'} the form of a mark of redaction, [redacted:${kind}], and redaction found ${found}: ${count - found} of them ${count - found === 1 ? 'was' : 'were'} written by the caller`,
-    ];
-  });
-}
-
-const Place = ({ path }: { readonly path: string }) => (path === '' ? <>the input</> : <Foreign text={path} max={80} />);
 
 /** The values that the tool receives and the input does not show. */
 function Hidden({ approval }: { readonly approval: Approval }) {

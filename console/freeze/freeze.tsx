@@ -1,12 +1,14 @@
 // Freezes the workspace, from every page: each call is denied until it is unfrozen. A freeze of someone else shows at
 // once, because the session's stream reports it.
-import { Alert, Button, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { read } from '../api/client.ts';
 import { sessionKey, useSession } from '../app/session.tsx';
+import { visible } from '../parts/foreign.tsx';
 import { Refused } from '../parts/states.tsx';
+import { When } from '../parts/when.tsx';
 
 export function Freeze() {
   const { frozen, may } = useSession();
@@ -25,18 +27,31 @@ export function Freeze() {
       >
         {frozen ? 'Frozen' : 'Freeze'}
       </Button>
-      <Modal opened={isOpen} onClose={close} title={frozen ? 'Unfreeze the workspace' : 'Freeze the workspace'}>
-        <Confirm onDone={close} />
-      </Modal>
+      <Dialog isOpen={isOpen} close={close} />
     </>
   );
 }
 
-/** The slug must be typed, so that no slip of the hand stops all agents. */
+interface DialogProps {
+  readonly isOpen: boolean;
+  readonly close: () => void;
+}
+
+function Dialog({ isOpen, close }: DialogProps) {
+  const { frozen } = useSession();
+  return (
+    <Modal opened={isOpen} onClose={close} title={frozen ? 'Unfreeze the workspace' : 'Freeze the workspace'}>
+      <Confirm key={String(frozen)} onDone={close} />
+    </Modal>
+  );
+}
+
+/** To freeze, the slug must be typed, so that no slip of the hand stops all agents. To unfreeze, a click is enough. */
 function Confirm({ onDone }: { readonly onDone: () => void }) {
   const { api, workspace, frozen } = useSession();
   const queries = useQueryClient();
   const [typed, setTyped] = useState('');
+  const isMeant = frozen || typed === workspace;
   const change = useMutation({
     mutationFn: () => {
       const params = { params: { path: { workspace } } };
@@ -51,7 +66,7 @@ function Confirm({ onDone }: { readonly onDone: () => void }) {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (typed === workspace) change.mutate();
+        if (isMeant) change.mutate();
       }}
     >
       <Stack>
@@ -60,15 +75,23 @@ function Confirm({ onDone }: { readonly onDone: () => void }) {
             ? 'Rules decide again. Calls that were denied meanwhile are not made again by themselves.'
             : 'Every call of every agent of this workspace is denied, before any rule, until someone unfreezes it. Calls that run already are not stopped.'}
         </Text>
-        <TextInput
-          label={`Type the name of the workspace: ${workspace}`}
-          value={typed}
-          onChange={(event) => setTyped(event.currentTarget.value)}
-          autoComplete="off"
-          data-autofocus
-        />
+        {!frozen && (
+          <TextInput
+            label={`Type the name of the workspace: ${workspace}`}
+            value={typed}
+            onChange={(event) => setTyped(event.currentTarget.value)}
+            autoComplete="off"
+            data-autofocus
+          />
+        )}
         {change.error !== null && <Refused error={change.error} what="Nothing was changed" />}
-        <Button type="submit" color={frozen ? 'ink' : 'red'} disabled={typed !== workspace} loading={change.isPending}>
+        <Button
+          type="submit"
+          color={frozen ? 'ink' : 'red'}
+          disabled={!isMeant}
+          loading={change.isPending}
+          data-autofocus={frozen || undefined}
+        >
           {frozen ? 'Unfreeze' : 'Freeze every call'}
         </Button>
       </Stack>
@@ -76,13 +99,54 @@ function Confirm({ onDone }: { readonly onDone: () => void }) {
   );
 }
 
-/** Says on every page that the workspace is frozen. */
+const searchedEvents = 100;
+
+/** The change that froze the workspace. Undefined: not known, or this person may not read changes. */
+function useFreezeEvent(frozen: boolean) {
+  const { api, workspace, may } = useSession();
+  const { data } = useQuery({
+    queryKey: ['freeze', workspace, frozen],
+    queryFn: async () => {
+      const params = { path: { workspace }, query: { limit: searchedEvents } };
+      const { events } = await read(api.GET('/{workspace}/admin/events', { params }));
+      return events.find(({ action }) => action === 'workspace.freeze') ?? null;
+    },
+    enabled: frozen && may('admin.audit.read', ['owner', 'admin']).why === null,
+    // That of an earlier freeze is not shown.
+    gcTime: 0,
+  });
+  return data ?? undefined;
+}
+
+/** Says on every page that the workspace is frozen, by whom and since when. */
 export function FrozenBanner() {
-  const { frozen } = useSession();
-  if (!frozen) return null;
+  const { frozen, may } = useSession();
+  const [isOpen, { open, close }] = useDisclosure(false);
+  const event = useFreezeEvent(frozen);
+  const { why } = may('policies.write', ['owner', 'admin']);
   return (
-    <Alert color="red" variant="filled" mb="md" title="The workspace is frozen" role="status">
-      Every call of every agent is denied until an owner or admin unfreezes it.
-    </Alert>
+    <>
+      {frozen && (
+        <Alert color="red" variant="filled" mb="md" title="The workspace is frozen" role="status">
+          <Group justify="space-between" gap="sm">
+            <Text size="sm">
+              Every call of every agent is denied until an owner or admin unfreezes it.
+              {event !== undefined && (
+                <>
+                  {' '}
+                  Frozen{event.sub === '' ? '' : ` by ${visible(event.sub.slice(0, 80))}`}, <When at={event.at} />.
+                </>
+              )}
+            </Text>
+            {why === null && (
+              <Button size="xs" variant="white" color="dark" onClick={open}>
+                Unfreeze
+              </Button>
+            )}
+          </Group>
+        </Alert>
+      )}
+      <Dialog isOpen={isOpen && frozen} close={close} />
+    </>
   );
 }

@@ -1,17 +1,33 @@
 // Counts down to an instant, by the clock of the control plane.
 import { Tooltip } from '@mantine/core';
-import { useEffect, useState } from 'react';
+import { useSyncExternalStore } from 'react';
 import { serverNow } from '../api/clock.ts';
 
-/** Returns the time of the control plane, new each second. */
-function useNow(everyMs = 1_000): number {
-  const [now, setNow] = useState(serverNow);
-  useEffect(() => {
-    const timer = setInterval(() => setNow(serverNow()), everyMs);
-    return () => clearInterval(timer);
-  }, [everyMs]);
-  return now;
+const everyMs = 1_000;
+const listeners = new Set<() => void>();
+let now = serverNow();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+const tick = (): void => {
+  now = serverNow();
+  for (const listener of listeners) listener();
+};
+
+/** One timer for all that count down, so that two of one instant show the same. */
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  if (listeners.size === 1) {
+    tick();
+    timer = setInterval(tick, everyMs);
+  }
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0) clearInterval(timer);
+  };
 }
+
+/** Returns the time of the control plane, new each second. */
+const useNow = (): number => useSyncExternalStore(subscribe, () => now);
 
 const minute = 60;
 const hour = 3_600;

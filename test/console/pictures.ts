@@ -60,7 +60,7 @@ async function shotsOf(origin: string, key: string): Promise<readonly Shot[]> {
     { name: 'approvals', path: 'approvals', heading: 'Approvals', height: 900 },
     { name: 'call', path: `calls/${String(denied?.['requestId'])}`, heading: 'crm.export', height: 860 },
     { name: 'agent', path: `agents/${agent?.id ?? ''}`, heading: 'support', height: 1_230, last: '.react-flow__node' },
-    { name: 'approval', path: `approvals/${approval?.id ?? ''}`, heading: 'An agent wants to call a tool' },
+    { name: 'approval', path: `approvals/${approval?.id ?? ''}`, heading: 'wants to call' },
     { name: 'sidecar', path: `sidecars/${sidecar?.bootId ?? ''}`, heading: sidecar?.id ?? '' },
   ];
 }
