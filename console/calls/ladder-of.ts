@@ -23,7 +23,19 @@ export interface Rung {
   readonly wouldWin: boolean;
 }
 
+/** An agent of the chain above the caller, with the layers that apply to it. */
+export interface AgentAbove {
+  /** `<client>::<tier>::<name>`. */
+  readonly agentType: string;
+  readonly rungs: readonly Rung[];
+  /** Whether a rule of this agent decided the call. */
+  readonly decided: boolean;
+}
+
 export interface Ladder {
+  /** The agents above, root first. Empty: a direct call, or not known. */
+  readonly above: readonly AgentAbove[];
+  /** Of the agent that called. */
   readonly rungs: readonly Rung[];
   /** Whether a rule decided the call, and not a step before the rules. */
   readonly isDecidedHere: boolean;
@@ -45,26 +57,43 @@ interface Place {
 export function ladderOf({ explanation, before, after }: CallAnswer): Ladder {
   const entry = before ?? after;
   const isDecidedHere = entry !== null && isDecidedByRule(entry);
-  if (explanation === null) return { rungs: entry?.rule === undefined ? [] : [rungOfEntry(entry)], isDecidedHere, together: null };
-  const winner: Place = (isDecidedHere ? entry?.rule : undefined) ?? explanation.enforced.attributedTo;
-  const shadow = explanation.shadow.attributedTo;
+  const rule = isDecidedHere ? entry?.rule : undefined;
+  if (explanation === null)
+    return { above: [], rungs: entry?.rule === undefined ? [] : [rungOfEntry(entry)], isDecidedHere, together: null };
+  const { above = [] } = explanation;
   const isShadowOther = explanation.shadow.permission !== explanation.enforced.permission;
-  const rungs = explanation.layers.map((layer) => {
-    const won = isDecidedHere && isAt(layer, winner);
-    return { ...rungOf(layer), won, wouldWin: !won && isShadowOther && layer.mode === 'audit' && isAt(layer, shadow) };
-  });
-  // The layers of an explanation are those of a direct call. The rule of an agent above is known from the entry only.
-  const isElsewhere = isDecidedHere && entry !== null && winner.layer !== 'default' && !rungs.some(({ won }) => won);
-  const told = rungs.filter((rung) => !isEmpty(rung) || !rungs.some((other) => isSameUser(rung, other)));
+  const decider = isDecidedHere ? deciderOf(explanation, rule) : null;
+  const rungsOf = (layers: readonly Layer[], isDecider: boolean): readonly Rung[] => {
+    const rungs = layers.map((layer) => {
+      const won = isDecider && isAt(layer, rule ?? explanation.enforced.attributedTo);
+      const wouldWin = !won && isShadowOther && layer.mode === 'audit' && isAt(layer, explanation.shadow.attributedTo);
+      return { ...rungOf(layer), won, wouldWin };
+    });
+    return rungs.filter((rung) => !isEmpty(rung) || !rungs.some((other) => isSameUser(rung, other)));
+  };
+  const isDefault = (rule ?? explanation.enforced.attributedTo).layer === 'default';
+  // The policy of a revision that is not kept whole may lack the rule of the entry.
+  const isElsewhere = decider === 'elsewhere' && !isDefault && entry !== null;
   return {
+    above: above.map(({ agentType, layers }, at) => ({ agentType, rungs: rungsOf(layers, decider === at), decided: decider === at })),
     rungs: [
-      ...(winner.layer === 'default' ? [defaultRung(explanation, isDecidedHere)] : []),
-      ...told,
+      ...(isDefault ? [defaultRung(explanation, isDecidedHere)] : []),
+      ...rungsOf(explanation.layers, decider === 'caller'),
       ...(isElsewhere ? [rungOfEntry(entry)] : []),
     ],
     isDecidedHere,
     together: explanation.enforced,
   };
+}
+
+/** The agent whose rule decided: its position above the caller, or the caller. The one that the explanation names is first. */
+function deciderOf({ above = [], layers, enforced }: Explanation, rule: Place | undefined): number | 'caller' | 'elsewhere' {
+  const named = above.findIndex(({ decides }) => decides === true);
+  const has = (some: readonly Layer[]): boolean => some.some((layer) => isAt(layer, rule ?? enforced.attributedTo));
+  if (named >= 0 && has(above[named]?.layers ?? [])) return named;
+  if (has(layers)) return 'caller';
+  const other = above.findIndex((one) => has(one.layers));
+  return other >= 0 ? other : 'elsewhere';
 }
 
 const isEmpty = ({ permission, says, cases }: Rung): boolean => permission === null && says.length === 0 && cases.length === 0;

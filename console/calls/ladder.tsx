@@ -1,6 +1,7 @@
 // The layers of a decision as a ladder, broad to specific. The strictest one wins; it is marked.
 import { Text } from '@mantine/core';
-import { Foreign } from '../parts/foreign.tsx';
+import type { ReactNode } from 'react';
+import { Foreign, visible } from '../parts/foreign.tsx';
 import { type Outcome, outcomeColour, OutcomeSign } from '../parts/outcome.tsx';
 import css from './calls.module.css';
 import type { Case, Ladder, Permission, Rung } from './ladder-of.ts';
@@ -18,20 +19,39 @@ const partWords = { organisation: 'set by the organisation', self: 'set by thems
 /** A permission has the sign and the colour of the outcome that it leads to. */
 const permissionWords: Readonly<Record<Permission, string>> = { allow: 'allows', ask: 'asks a person', deny: 'denies' };
 
-export function LadderView({ ladder: { rungs, isDecidedHere, together } }: { readonly ladder: Ladder }) {
+interface LadderProps {
+  readonly ladder: Ladder;
+  /** The name of the agent that called. */
+  readonly agent: string;
+}
+
+export function LadderView({ ladder: { above, rungs, isDecidedHere, together }, agent }: LadderProps) {
   if (rungs.length === 0) return <Text size="sm">No layer says anything about this call.</Text>;
+  const all = [...above.flatMap((one) => one.rungs), ...rungs];
+  const hasAudited = all.some((rung) => rung.isAuditOnly && outcomeOfRung(rung) !== null);
+  const decidedAbove = above.some(({ decided }) => decided);
   return (
     <>
       <Text size="sm" c="var(--quiet)" mb="lg">
         {isDecidedHere
-          ? 'From broad to specific. The strictest wins.'
+          ? `From broad to specific. The strictest ${hasAudited ? 'of the layers that are enforced ' : ''}wins${above.length === 0 ? '' : ', of all agents of the chain'}.`
           : 'The policy did not decide this call; the reason above did. This is what the policy says about it.'}
       </Text>
-      <ol className={css.ladder} aria-label="Layers, broad to specific">
-        {rungs.map((rung) => (
-          <RungView key={rung.key} rung={rung} />
-        ))}
-      </ol>
+      {above.map((one, at) => (
+        <Agent key={at} name={nameOf(one.agentType)} about={one.decided ? 'an agent above; one of its layers decided' : 'an agent above'}>
+          <Rungs rungs={one.rungs} of={nameOf(one.agentType)} />
+        </Agent>
+      ))}
+      {above.length === 0 ? (
+        <Rungs rungs={rungs} />
+      ) : (
+        <Agent
+          name={agent}
+          about={isDecidedHere && !decidedAbove ? 'the agent that called; one of its layers decided' : 'the agent that called'}
+        >
+          <Rungs rungs={rungs} of={agent} />
+        </Agent>
+      )}
       {together !== null && (
         <p className={css.sum}>
           <span className={css.quiet}>All together: </span>
@@ -43,6 +63,38 @@ export function LadderView({ ladder: { rungs, isDecidedHere, together } }: { rea
     </>
   );
 }
+
+/** `<client>::<tier>::<name>` → `<name>`. */
+const nameOf = (agentType: string): string => agentType.split('::').slice(2).join('::') || agentType;
+
+interface AgentProps {
+  readonly name: string;
+  readonly about: string;
+  readonly children: ReactNode;
+}
+
+/** The layers of one agent of a chain. */
+function Agent({ name, about, children }: AgentProps) {
+  return (
+    <section className={css.agent}>
+      <Text component="h3" size="sm" fw={600} mb="xs">
+        <Foreign text={name} max={80} />{' '}
+        <Text span size="sm" fw={400} c="var(--quiet)">
+          {about}
+        </Text>
+      </Text>
+      {children}
+    </section>
+  );
+}
+
+const Rungs = ({ rungs, of }: { readonly rungs: readonly Rung[]; readonly of?: string }) => (
+  <ol className={css.ladder} aria-label={`Layers${of === undefined ? '' : ` of ${visible(of)}`}, broad to specific`}>
+    {rungs.map((rung) => (
+      <RungView key={rung.key} rung={rung} />
+    ))}
+  </ol>
+);
 
 /** What a rung shows: the colour of its permission. A rung that only limits has that of a limit. */
 const outcomeOfRung = ({ permission, says }: Rung): Outcome | null =>
@@ -80,7 +132,7 @@ function RungView({ rung }: { readonly rung: Rung }) {
           <span className={css.small} style={{ color: colour }}>
             {words === '' ? 'says nothing about this call' : words}
           </span>
-          {isAuditOnly && outcome !== null && <span className={`${css.tag} ${css.quiet}`}>audit only, not enforced</span>}
+          {isAuditOnly && outcome !== null && <span className={`${css.tag} ${css.quiet}`}>audit mode: recorded only, does not count</span>}
           {won && (
             <span className={css.tag} style={{ color: colour, fontWeight: 650 }}>
               decided
@@ -106,10 +158,10 @@ function RungView({ rung }: { readonly rung: Rung }) {
 }
 
 const resultWords: Readonly<Record<Case['result'], string>> = {
-  holds: '● holds',
-  'does not hold': '○ does not hold',
-  undecided: '? not decided',
-  depends: '? may hold',
+  holds: '✓ applies',
+  'does not hold': '– does not apply',
+  undecided: '? could not be checked',
+  depends: '? may apply',
 };
 
 const undecidedWords: Readonly<Record<NonNullable<Case['reason']>, string>> = {

@@ -90,7 +90,7 @@ function Call({ answer }: { readonly answer: CallAnswer }) {
       <div className={css.columns}>
         <Stack gap="sm">
           <Card title="Why: what each layer of the policy says">
-            <LadderView ladder={ladder} />
+            <LadderView ladder={ladder} agent={entry?.agentName ?? ''} />
             {unexplained !== null && (
               <Text size="sm" c="var(--quiet)" className={css.sum}>
                 The other layers cannot be shown: {unexplained}
@@ -99,12 +99,6 @@ function Call({ answer }: { readonly answer: CallAnswer }) {
             {explainedAt !== null && !explainedAt.isCurrent && (
               <Text size="sm" c="var(--quiet)" className={css.sum}>
                 This is revision {explainedAt.revision}, by which the call was decided. The policy has changed since.
-              </Text>
-            )}
-            {entry?.shadow !== undefined && (
-              <Text size="sm" className={css.sum}>
-                If audit-only documents were enforced, the decision would be: {entry.shadow.decision}
-                {entry.shadow.transform === 'redact' && ', redacted'}.
               </Text>
             )}
           </Card>
@@ -189,7 +183,7 @@ function Repeat({ answer: { before, after } }: { readonly answer: CallAnswer }) 
       ) : (
         <Stack gap="xs" align="start">
           <Text size="sm" c="var(--quiet)">
-            Asks for a decision about the same call, with a key of your own as <code>$KEY</code>. It has an entry of its own in the log
+            Asks for a decision about the same call. Put your key into <code>$KEY</code>. The log gets another entry for it
             {entry.transform === 'redact' && (entry.findings?.length ?? 0) > 0 && '; its input is the redacted one'}.
           </Text>
           <Code block w="100%" className="foreign" style={{ whiteSpace: 'pre-wrap' }} tabIndex={0}>

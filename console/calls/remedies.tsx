@@ -1,11 +1,13 @@
 // What would allow a call that was not allowed: another call under the same policy, or a change of the policy.
-import { Anchor, Text } from '@mantine/core';
+import { Anchor, Code, Text } from '@mantine/core';
 import { Link } from 'react-router';
+import { useSession } from '../app/session.tsx';
 import { Foreign } from '../parts/foreign.tsx';
 import type { Change, Entry, Explanation, Remedy } from './answer.ts';
 import css from './calls.module.css';
 import { hintOf } from './hints.ts';
 import { isDecidedByRule } from './ladder-of.ts';
+import { placeOf } from './place-of.ts';
 
 interface RemediesProps {
   readonly entry: Entry;
@@ -78,6 +80,10 @@ function Ways({ explanation }: { readonly explanation: Explanation }) {
               </li>
             ))}
           </ul>
+          <Text size="sm" c="var(--quiet)" mt={4}>
+            Or change policies as files: <Code>tollgate policy export -o policy.yaml</Code>, then{' '}
+            <Code>tollgate policy apply -f policy.yaml</Code>.
+          </Text>
         </>
       )}
     </>
@@ -85,12 +91,18 @@ function Ways({ explanation }: { readonly explanation: Explanation }) {
 }
 
 function ChangeView({ change: { document, path, change } }: { readonly change: Change }) {
+  const { workspace } = useSession();
+  const place = placeOf(document, workspace);
   return (
     <>
-      <Foreign text={change} max={300} /> <span className={css.quiet}>in</span>{' '}
-      <span className={css.mono}>
-        <Foreign text={document} />
-      </span>
+      In {place.words}
+      {place.whose !== '' && (
+        <>
+          {' '}
+          <Foreign text={place.whose} max={80} />
+        </>
+      )}
+      : <Foreign text={change} max={300} />
       {path !== '' && (
         <>
           <span className={css.quiet}>, at</span>{' '}
@@ -99,6 +111,13 @@ function ChangeView({ change: { document, path, change } }: { readonly change: C
           </span>
         </>
       )}
+      .{' '}
+      <span className={css.quiet}>
+        By REST:{' '}
+        <span className={css.mono}>
+          <Foreign text={`PUT ${place.path}`} max={300} />
+        </span>
+      </span>
     </>
   );
 }

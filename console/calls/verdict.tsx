@@ -15,6 +15,13 @@ const layerPhrases = {
   default: 'by the built-in default',
 } as const;
 
+const shadowPhrases = {
+  workspace: 'the policy of the workspace, which is in audit mode,',
+  role: 'the policy of the role, which is in audit mode,',
+  'agent-type': 'the policy of this type of agent, which is in audit mode,',
+  user: 'the policy of the user, which is in audit mode,',
+} as const;
+
 export function Verdict({ answer }: { readonly answer: CallAnswer }) {
   const { before, after } = answer;
   const entry = before ?? after;
@@ -36,6 +43,7 @@ export function Verdict({ answer }: { readonly answer: CallAnswer }) {
           <span style={{ color: outcomeColour(outcome) }}>
             {sentenceOf(outcome, entry.rule !== undefined && isDecidedByRule(entry) ? ` ${layerPhrases[entry.rule.layer]}` : '')}.
           </span>
+          <Shadow answer={answer} entry={entry} />
         </h1>
         <Reason entry={entry} />
         {(entry.chain?.length ?? 0) > 1 && (
@@ -46,6 +54,24 @@ export function Verdict({ answer }: { readonly answer: CallAnswer }) {
         <Aftermath answer={answer} outcome={outcome} />
       </div>
     </section>
+  );
+}
+
+/** What documents in audit mode would have made of it. */
+function Shadow({ answer: { explanation }, entry: { shadow, decision } }: { readonly answer: CallAnswer; readonly entry: Entry }) {
+  if (shadow === undefined) return null;
+  const layer = explanation?.shadow.attributedTo.layer;
+  const words = [
+    ...(shadow.decision === decision ? [] : [shadow.decision === 'deny' ? 'denied' : 'allowed']),
+    ...(shadow.transform === 'redact' ? ['redacted'] : []),
+  ];
+  if (words.length === 0) return null;
+  return (
+    <>
+      {' '}
+      It would be {words.join(' and ')} if {layer === undefined || layer === 'default' ? 'what is in audit mode' : shadowPhrases[layer]}{' '}
+      were enforced.
+    </>
   );
 }
 
@@ -72,15 +98,18 @@ function Reason({ entry }: { readonly entry: Entry }) {
 }
 
 /** What became of a call that was allowed. */
-function Aftermath({ answer: { before, after }, outcome }: { readonly answer: CallAnswer; readonly outcome: Outcome }) {
+function Aftermath({ answer: { before, after, explanation }, outcome }: { readonly answer: CallAnswer; readonly outcome: Outcome }) {
   if (before === null) return <Line>The entry of its decision is not here; only that of its outcome is.</Line>;
   if (outcome !== 'allow' && outcome !== 'redact') return null;
   const result = after === null ? null : resultOf(after);
   if (result === null) return <Line>Its outcome was not reported, or not yet.</Line>;
   const output = { pass: 'was passed on as it was', redact: 'was redacted before the agent saw it', block: 'was withheld from the agent' };
+  const isRedacting = before.transform === 'redact' || explanation?.enforced.transform === 'redact';
+  const isClean = isRedacting && result.action === 'pass' && (after?.findings?.length ?? 0) === 0;
   return (
     <Line>
-      The tool {result.isError ? 'failed' : 'answered'} after {durationWords(result.durationMs)}; its output {output[result.action]}.
+      The tool {result.isError ? 'failed' : 'answered'} after {durationWords(result.durationMs)}; its output {output[result.action]}
+      {isClean && ': nothing was found to redact'}.
     </Line>
   );
 }

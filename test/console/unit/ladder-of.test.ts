@@ -130,7 +130,35 @@ describe('the ladder of a call', () => {
     expect(users(parts([]))[0]?.[1]).toBe('mia');
   });
 
-  test('the rule of an agent above, which the explanation of a direct call does not have, is added', () => {
+  test('each agent above has its own layers, and the layer that decided is of the agent that the explanation names', () => {
+    const path = 'tools["crm.read"].subagent';
+    const typeOf = (name: string, permission: string) =>
+      layerOf('agent-type', `agent-type:a::subagent::${name}`, { path, fields: permissionOf(permission, path) });
+    const says = explanationOf([]).enforced;
+    const aboveOf = (name: string, permission: string, decides: boolean): NonNullable<Explanation['above']>[number] => ({
+      agentType: `a::subagent::${name}`,
+      tier: 'subagent',
+      enforced: says,
+      shadow: says,
+      layers: [workspace, typeOf(name, permission)],
+      ...(decides ? { decides: true } : {}),
+    });
+    const said = explanationOf([workspace, typeOf('leaf', 'allow')], {
+      above: [aboveOf('root', 'allow', false), aboveOf('middle', 'deny', true)],
+    });
+    const entry = denied({ rule: { layer: 'agent-type', path, revision: 3 } });
+    const { above, rungs } = ladder(said, entry);
+    expect(above.map(({ agentType, decided, rungs: own }) => [agentType, decided, own.map(({ won }) => won)])).toEqual([
+      ['a::subagent::root', false, [false, false]],
+      ['a::subagent::middle', true, [false, true]],
+    ]);
+    expect(rungs.map(({ won }) => won)).toEqual([false, false]);
+    // Without a mark it is of the caller.
+    const own = ladder({ ...said, above: [aboveOf('root', 'deny', false)] }, entry);
+    expect([own.above[0]?.decided, own.rungs.map(({ won }) => won)]).toEqual([false, [false, true]]);
+  });
+
+  test('the rule of the entry, if no layer of the explanation has it, is added', () => {
     const entry = denied({ rule: { layer: 'agent-type', path: 'tools["crm.read"].subagent', revision: 3 } });
     const { rungs } = ladder(explanationOf([workspace]), entry);
     expect(rungs.map(({ layer, won, path }) => [layer, won, path])).toEqual([
@@ -142,6 +170,11 @@ describe('the ladder of a call', () => {
   test('without an explanation only the rule of the entry is known; without an entry nothing', () => {
     expect(ladder(null).rungs).toMatchObject([{ layer: 'workspace', permission: 'deny', won: true }]);
     expect(ladder(null, entryOf('r1')).rungs).toEqual([]);
-    expect(ladderOf({ ...answerOf('r1', {}), before: null, after: null })).toEqual({ rungs: [], isDecidedHere: false, together: null });
+    expect(ladderOf({ ...answerOf('r1', {}), before: null, after: null })).toEqual({
+      above: [],
+      rungs: [],
+      isDecidedHere: false,
+      together: null,
+    });
   });
 });
