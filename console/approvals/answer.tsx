@@ -226,13 +226,13 @@ export function Answered({ approval }: { readonly approval: Approval }) {
       <Group gap={8} id={id}>
         <StateWord state={approval.state} />
         <Text size="sm">
-          {by === '' ? 'It needs no answer any more.' : `It was answered${by}. It cannot be answered again.`}
+          {by === '' ? 'It needs no answer any more' : `It was answered${by}`}
           {approval.answeredAt !== null && (
             <>
-              {' '}
-              <When at={approval.answeredAt} />
+              , <When at={approval.answeredAt} />
             </>
           )}
+          {by === '' ? '.' : '. It cannot be answered again.'}
         </Text>
       </Group>
       {approval.note !== null && (

@@ -1,4 +1,5 @@
 // The short notification after an answer: what was answered, so that a person sees that the right call was meant.
+import { Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { Foreign } from '../parts/foreign.tsx';
 import type { Answer } from './answer.tsx';
@@ -26,12 +27,12 @@ export function tell({ answer, approval, agent, others }: Told): void {
     closeButtonProps: { 'aria-label': 'Close the notification' },
     title: `${words[answer]}${others === 0 ? '' : ` ${others + 1} calls`}`,
     message: (
-      <>
+      <Text span size="sm" c="var(--mantine-color-text)">
         <Foreign text={call.tool} max={60} /> by <Foreign text={agent} max={40} />:{' '}
-        <BriefValues input={shownInput} max={3} length={24} isNameless />
+        <BriefValues input={shownInput} max={4} length={24} isNameless />
         {others > 0 && `, and ${others} more`}
         {left > 0 && `. ${left === 1 ? 'Another person' : `${left} other persons`} must approve it too.`}
-      </>
+      </Text>
     ),
   });
 }

@@ -18,7 +18,11 @@ export function placeOf(document: string, workspace: string): DocumentPlace {
   if (layer === 'user') {
     const isOwn = rest.endsWith(':self');
     const uid = rest.replace(/:(?:organisation|self)$/, '');
-    return { words: `the ${isOwn ? 'own ' : ''}policy of the user`, whose: uid, path: at('userPolicies', uid) };
+    return {
+      words: isOwn ? 'the part of the policy that is set by the user' : 'the policy of the user',
+      whose: uid,
+      path: at('userPolicies', uid),
+    };
   }
   return { words: 'the policy of the workspace', whose: '', path: `/${workspace}/admin/workspacePolicy` };
 }

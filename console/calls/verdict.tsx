@@ -63,7 +63,7 @@ function Shadow({ answer: { explanation }, entry: { shadow, decision } }: { read
   const layer = explanation?.shadow.attributedTo.layer;
   const words = [
     ...(shadow.decision === decision ? [] : [shadow.decision === 'deny' ? 'denied' : 'allowed']),
-    ...(shadow.transform === 'redact' ? ['redacted'] : []),
+    ...(shadow.decision === 'allow' && shadow.transform === 'redact' ? ['redacted'] : []),
   ];
   if (words.length === 0) return null;
   return (

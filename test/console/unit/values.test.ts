@@ -30,5 +30,5 @@ test('each document of the policy names its layer and its path', () => {
     whose: 'mia',
     path: '/w/admin/userPolicies/mia',
   });
-  expect(placeOf('user:mia:self', 'w').words).toBe('the own policy of the user');
+  expect(placeOf('user:mia:self', 'w').words).toBe('the part of the policy that is set by the user');
 });
