@@ -1,5 +1,6 @@
 // The filters of a search, and the time that it covers.
 import { Button, Group, SegmentedControl, Select, SimpleGrid, TextInput } from '@mantine/core';
+import { useDisclosure, useMediaQuery } from '@mantine/hooks';
 import { useEffect, useState } from 'react';
 import css from '../parts/filter-field.module.css';
 import { FilterField } from '../parts/filter-field.tsx';
@@ -18,67 +19,87 @@ interface AuditFiltersProps {
   readonly suggest: (field: 'tool' | 'agent' | 'sub' | 'code') => readonly string[];
 }
 
+const narrowing = ['tool', 'decision', 'agent', 'sub', 'session', 'reason'] as const;
+
+/** On a small screen only the length of the time is shown until the reader asks for the rest. */
 export function AuditFilters({ values, range, onChange, onWiden, suggest }: AuditFiltersProps) {
-  const { tool, decision, agent, sub, session, reason } = values;
-  const isNarrowed = [tool, decision, agent, sub, session, reason].some((value) => value !== undefined);
+  const isSmall = useMediaQuery('(max-width: 48em)', undefined, { getInitialValueInEffect: false });
+  const [isOpen, fold] = useDisclosure(false);
+  const count = narrowing.filter((name) => values[name] !== undefined).length;
+  const isShown = !isSmall || isOpen;
   return (
     <search>
-      <SimpleGrid cols={{ base: 3, lg: 6 }} spacing="xs" verticalSpacing="xs">
-        <FilterField label="Tool" value={tool} onApply={(value) => onChange({ tool: value })} suggest={() => suggest('tool')} />
-        <FilterField label="Agent" value={agent} onApply={(value) => onChange({ agent: value })} suggest={() => suggest('agent')} />
-        <FilterField label="User" value={sub} onApply={(value) => onChange({ sub: value })} suggest={() => suggest('sub')} />
-        <FilterField label="Session" value={session} onApply={(value) => onChange({ session: value })} />
-        <FilterField label="Reason code" value={reason} onApply={(value) => onChange({ reason: value })} suggest={() => suggest('code')} />
-        <Select
-          label="Decision"
-          placeholder="any"
-          size="xs"
-          classNames={{ label: css.label }}
-          clearable
-          clearButtonProps={{ 'aria-label': 'Remove the filter Decision' }}
-          data={[
-            { value: 'allow', label: 'allow' },
-            { value: 'deny', label: 'deny' },
-          ]}
-          value={decision ?? null}
-          onChange={(value) => onChange({ decision: value ?? undefined })}
-        />
-      </SimpleGrid>
-      <Group gap="xs" mt="xs" align="end">
+      {isShown && <Names values={values} onChange={onChange} suggest={suggest} />}
+      <Group gap="xs" mt={isShown ? 'xs' : 0} align="end">
         <SegmentedControl
           size="xs"
           aria-label="Time up to now"
           data={[
             ...lasts.map(({ value, label }) => ({ value, label })),
-            ...(range.last === null ? [{ value: 'fixed', label: 'as given' }] : []),
+            ...(range.last === null ? [{ value: 'fixed', label: 'custom' }] : []),
           ]}
           value={range.last ?? 'fixed'}
           onChange={(value) => {
             if (value !== 'fixed') onChange({ last: value, since: undefined, until: undefined });
           }}
         />
-        <Instant
-          label="From"
-          value={range.since}
-          onApply={(value) => onChange({ since: value, until: range.until ?? undefined, last: undefined })}
-        />
-        <Instant label="Until" value={range.until} onApply={(value) => onChange({ since: range.since, until: value, last: undefined })} />
-        <Button size="xs" variant="default" onClick={onWiden}>
-          Zoom out
-        </Button>
-        {isNarrowed && (
-          <Button
-            size="xs"
-            variant="subtle"
-            onClick={() =>
-              onChange({ tool: undefined, decision: undefined, agent: undefined, sub: undefined, session: undefined, reason: undefined })
-            }
-          >
+        {isShown && (
+          <>
+            <Instant
+              label="From"
+              value={range.since}
+              onApply={(value) => onChange({ since: value, until: range.until ?? undefined, last: undefined })}
+            />
+            <Instant
+              label="Until"
+              value={range.until}
+              onApply={(value) => onChange({ since: range.since, until: value, last: undefined })}
+            />
+            <Button size="xs" variant="default" onClick={onWiden}>
+              Zoom out
+            </Button>
+          </>
+        )}
+        {isSmall && (
+          <Button size="xs" variant="default" onClick={fold.toggle} aria-expanded={isOpen}>
+            {isOpen ? 'Hide filters' : count === 0 ? 'Filters' : `Filters (${count})`}
+          </Button>
+        )}
+        {count > 0 && (
+          <Button size="xs" variant="subtle" onClick={() => onChange(Object.fromEntries(narrowing.map((name) => [name, undefined])))}>
             Remove all filters
           </Button>
         )}
       </Group>
     </search>
+  );
+}
+
+/** The filters that have one exact value. */
+function Names({ values, onChange, suggest }: Pick<AuditFiltersProps, 'values' | 'onChange' | 'suggest'>) {
+  const { tool, decision, agent, sub, session, reason } = values;
+  return (
+    <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="xs" verticalSpacing="xs">
+      <FilterField label="Tool" value={tool} onApply={(value) => onChange({ tool: value })} suggest={() => suggest('tool')} />
+      <FilterField label="Agent" value={agent} onApply={(value) => onChange({ agent: value })} suggest={() => suggest('agent')} />
+      <FilterField label="User" value={sub} onApply={(value) => onChange({ sub: value })} suggest={() => suggest('sub')} />
+      <FilterField label="Session" value={session} onApply={(value) => onChange({ session: value })} />
+      <FilterField label="Reason code" value={reason} onApply={(value) => onChange({ reason: value })} suggest={() => suggest('code')} />
+      <Select
+        label="Decision"
+        placeholder="any"
+        size="xs"
+        classNames={{ label: css.label }}
+        clearable
+        clearButtonProps={{ 'aria-label': 'Remove the filter Decision' }}
+        data={[
+          { value: 'allow', label: 'allowed' },
+          { value: 'deny', label: 'denied' },
+        ]}
+        value={decision ?? null}
+        onChange={(value) => onChange({ decision: value ?? undefined })}
+      />
+    </SimpleGrid>
   );
 }
 

@@ -1,12 +1,12 @@
 // Page "Audit": search in everything that was decided. Every filter is in the address.
 import { Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useDisclosure, useDocumentTitle } from '@mantine/hooks';
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { notifications } from '@mantine/notifications';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useCallback, useMemo, useState } from 'react';
 import { useLocation, useNavigate } from 'react-router';
-import { bucketsOf, fetchStats, type Stats, type StatsQuery } from '../api/stats.ts';
+import { bucketsOf, type Stats } from '../api/stats.ts';
 import { read } from '../api/client.ts';
-import type { paths } from '../api/schema.d.ts';
 import { useSession } from '../app/session.tsx';
 import { CallsList } from '../parts/calls-list.tsx';
 import type { CallRow } from '../parts/call-row.ts';
@@ -14,8 +14,12 @@ import { Histogram } from '../parts/histogram.tsx';
 import { OutcomeCounts } from '../parts/outcome-counts.tsx';
 import { Empty, Refused } from '../parts/states.tsx';
 import { useUrlFilters } from '../parts/url-filters.ts';
+import { isLongerThanDay } from '../parts/when.tsx';
+import { Ends } from './ends.tsx';
+import { exportAddress, exportWords } from './export.ts';
 import { AuditFilters, filterNames, type AuditFilterValues } from './filters.tsx';
 import { type Item, itemOf, rowsOf } from './rows.ts';
+import { apiFilters, type AuditQuery, useCounts } from './search.ts';
 import { rangeOf, type TimeRange, widened } from './time-range.ts';
 
 const Proof = lazy(() => import('./proof.tsx'));
@@ -56,6 +60,7 @@ function Audit() {
   const [filters, change] = useUrlFilters(filterNames);
   const range = useMemo(() => rangeOf(filters, memory.now), [filters, memory]);
   const search = useSearch(filters, range);
+  const counts = useCounts(filters, range);
   const [isProving, proof] = useDisclosure(false);
   const refresh = useRefresh();
   return (
@@ -68,7 +73,16 @@ function Audit() {
           <Button size="xs" variant="default" onClick={refresh}>
             Refresh
           </Button>
-          <Button size="xs" variant="default" component="a" href={exportAddress(workspace, filters, range)} download="audit.ndjson">
+          <Button
+            size="xs"
+            variant="default"
+            component="a"
+            href={exportAddress(workspace, filters, range)}
+            download="audit.ndjson"
+            onClick={() =>
+              notifications.show({ title: 'Downloading audit.ndjson', message: exportWords(filters, range, counts.data?.total) })
+            }
+          >
             Export
           </Button>
           <Button size="xs" variant="default" onClick={proof.open}>
@@ -86,8 +100,15 @@ function Audit() {
         }}
         suggest={(field) => search.rows.map((row) => row[field])}
       />
-      <Counts filters={filters} range={range} onChoose={(since, until) => change({ since, until, last: undefined })} />
-      <Found key={key} search={search} memory={memory} onWiden={() => change({ last: '30d', since: undefined, until: undefined })} />
+      <Counts counts={counts} filters={filters} onChoose={(since, until) => change({ since, until, last: undefined })} />
+      <Ends filters={filters} counts={counts.data} rows={search.isWhole ? search.rows : null} />
+      <Found
+        key={key}
+        search={search}
+        memory={memory}
+        hasDates={isLongerThanDay(range.since, range.until)}
+        onWiden={() => change({ last: '30d', since: undefined, until: undefined })}
+      />
       <Suspense>{isProving && <Proof close={proof.close} />}</Suspense>
     </Stack>
   );
@@ -98,29 +119,6 @@ function useRefresh(): () => void {
   const go = useNavigate();
   const { pathname, search } = useLocation();
   return () => void go(`${pathname}${search}`, { replace: true });
-}
-
-/** The query of the API. */
-type AuditQuery = NonNullable<paths['/{workspace}/admin/audit']['get']['parameters']['query']> & {
-  readonly until?: string;
-  readonly reason?: string;
-};
-
-/** The filters that the API has under the same names. */
-function apiFilters({ tool, decision, agent, sub, session, reason }: AuditFilterValues): Omit<AuditQuery, 'limit' | 'since'> {
-  return {
-    ...(tool && { tool }),
-    ...((decision === 'allow' || decision === 'deny') && { decision }),
-    ...(agent && { agent }),
-    ...(sub && { sub }),
-    ...(session && { session }),
-    ...(reason && { reason }),
-  };
-}
-
-function exportAddress(workspace: string, filters: AuditFilterValues, { since, until }: TimeRange): string {
-  const query = new URLSearchParams({ ...apiFilters(filters), since, ...(until !== null && { until }) });
-  return `/${workspace}/admin/audit/export?${query.toString()}`;
 }
 
 interface Search {
@@ -175,10 +173,11 @@ function useSearch(filters: AuditFilterValues, { since, until }: TimeRange): Sea
 interface FoundProps {
   readonly search: Search;
   readonly memory: Memory;
+  readonly hasDates: boolean;
   readonly onWiden: () => void;
 }
 
-function Found({ search: { rows, isPending, error, isWhole, more, retry }, memory, onWiden }: FoundProps) {
+function Found({ search: { rows, isPending, error, isWhole, more, retry }, memory, hasDates, onWiden }: FoundProps) {
   const [active, setActive] = useState(memory.active);
   if (isPending) return <Skeleton height={400} role="status" aria-label="loading" />;
   const refused = error !== null && <Refused error={error} what="The log could not be read" retry={retry} />;
@@ -198,6 +197,7 @@ function Found({ search: { rows, isPending, error, isWhole, more, retry }, memor
         <CallsList
           label="Calls found, newest first"
           rows={rows}
+          hasDates={hasDates}
           active={active}
           onActive={(requestId) => {
             memory.active = requestId;
@@ -221,17 +221,13 @@ function Found({ search: { rows, isPending, error, isWhole, more, retry }, memor
 }
 
 interface CountsProps {
+  readonly counts: ReturnType<typeof useCounts>;
   readonly filters: AuditFilterValues;
-  readonly range: TimeRange;
   readonly onChoose: (since: string, until: string) => void;
 }
 
 /** The histogram. Without it the search still works. */
-function Counts({ filters, range: { since, until }, onChoose }: CountsProps) {
-  const { api, workspace } = useSession();
-  const { sub, session, ...counted } = apiFilters(filters);
-  const query: StatsQuery = { by: 'outcome', ...counted, since, ...(until !== null && { until }) };
-  const counts = useQuery({ queryKey: ['counts', workspace, query], queryFn: () => fetchStats(api, workspace, query) });
+function Counts({ counts, filters: { sub, session }, onChoose }: CountsProps) {
   if (counts.data === undefined) {
     if (counts.error === null) return <Skeleton height={124} role="status" aria-label="loading" />;
     return (

@@ -1,10 +1,11 @@
 // Proves that the log was not changed: checkpoints, and what it takes to verify an export against them.
 import { Anchor, Button, Code, CopyButton, Drawer, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ApiError, read } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
-import { Refused } from '../parts/states.tsx';
+import { Foreign } from '../parts/foreign.tsx';
+import { Loaded, Refused } from '../parts/states.tsx';
 import { When } from '../parts/when.tsx';
 
 const verifyCommand = 'tollgate audit verify log.ndjson --checkpoint checkpoint.txt --public-key keys.txt';
@@ -41,10 +42,7 @@ export default function Proof({ close }: { readonly close: () => void }) {
           </Text>
         </Step>
         <Step title="Entries that never arrived">
-          <Text size="sm">
-            What a sidecar recorded and could not deliver is an item of the export, with its reason, and counts in the chain:
-          </Text>
-          <Copied text={`grep '"gap"' log.ndjson`} />
+          <Gaps />
         </Step>
       </Stack>
     </Drawer>
@@ -132,6 +130,53 @@ function Checkpoint() {
   );
 }
 
+const gapsPage = 50;
+
+/** What sidecars recorded and could not deliver. */
+function Gaps() {
+  const { api, workspace } = useSession();
+  const gaps = useInfiniteQuery({
+    queryKey: ['gaps', workspace],
+    queryFn: ({ pageParam }) => {
+      const query = { limit: gapsPage, ...(pageParam !== '' && { cursor: pageParam }) };
+      return read(api.GET('/{workspace}/admin/audit/gaps', { params: { path: { workspace }, query } }));
+    },
+    initialPageParam: '',
+    getNextPageParam: ({ next }) => next,
+  });
+  return (
+    <Loaded query={gaps} what="The gaps of the log could not be read" height={40}>
+      {({ pages }) => {
+        const all = pages.flatMap((page) => page.gaps);
+        if (all.length === 0) return <Text size="sm">No entries are missing: all that sidecars announced has arrived.</Text>;
+        return (
+          <>
+            <Text size="sm">
+              Sidecars recorded these and could not deliver them. Each gap is an item of the export, and counts in the chain.
+            </Text>
+            <Stack component="ul" gap="xs" m={0} pl={18} fz="sm">
+              {all.map(({ n, spoolId, firstSequence, lastSequence, records, reason, receivedAt }) => (
+                <li key={n}>
+                  {records === 1 ? '1 entry is' : `${records.toLocaleString()} entries are`} missing: <Foreign text={reason} max={400} />
+                  <Text size="xs" c="var(--quiet)">
+                    Known since <When at={receivedAt} hasDate />. Item {n.toLocaleString()}, spool <Foreign text={spoolId} max={80} />,
+                    records {firstSequence} to {lastSequence}.
+                  </Text>
+                </li>
+              ))}
+            </Stack>
+            {gaps.hasNextPage && (
+              <Button size="xs" variant="default" onClick={() => void gaps.fetchNextPage()} loading={gaps.isFetchingNextPage}>
+                Older gaps
+              </Button>
+            )}
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
 function Keys() {
   const { api, workspace } = useSession();
   const keys = useQuery({
@@ -147,7 +192,7 @@ function Keys() {
         Checkpoints of the log <code>{keys.data.origin}</code> are signed by them.{' '}
         {newest !== undefined && (
           <>
-            The newest is from <When at={newest.since} />.
+            The newest is from <When at={newest.since} hasDate />.
           </>
         )}
       </Text>

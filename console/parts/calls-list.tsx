@@ -25,13 +25,17 @@ interface CallsListProps {
   readonly initialOffset?: number;
   /** When it changes, the list shows its first row. */
   readonly top?: number;
+  /** Shows the date with each time. */
+  readonly hasDates?: boolean;
   /** What is below the last row. */
   readonly end?: ReactNode;
   /** In CSS; the list has this height, and its rows scroll in it. */
   readonly height: string;
 }
 
-const rowHeights = { wide: 32, narrow: 56 };
+const rowHeights = { wide: 32, narrow: 76 };
+/** Of the names of the columns, which stay above the rows. */
+const headHeights = { wide: 26, narrow: 0 };
 const narrowQuery = '(max-width: 62em)';
 const nearEnd = 20;
 
@@ -39,16 +43,33 @@ export const callAddress = ({ requestId, ts }: Pick<CallRow, 'requestId' | 'ts'>
   `/calls/${encodeURIComponent(requestId)}?at=${encodeURIComponent(ts)}`;
 
 export function CallsList(props: CallsListProps) {
-  const { label, rows, active, onActive, onNearEnd, onScrolled, onPointer, initialOffset = 0, top = 0, end, height } = props;
+  const {
+    label,
+    rows,
+    active,
+    onActive,
+    onNearEnd,
+    onScrolled,
+    onPointer,
+    initialOffset = 0,
+    top = 0,
+    hasDates = false,
+    end,
+    height,
+  } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const grid = useRef<HTMLDivElement>(null);
   const isNarrow = useMediaQuery(narrowQuery, undefined, { getInitialValueInEffect: false });
-  const rowHeight = isNarrow ? rowHeights.narrow : rowHeights.wide;
+  const size = isNarrow ? 'narrow' : 'wide';
+  const rowHeight = rowHeights[size];
+  const headHeight = headHeights[size];
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
     initialOffset,
+    scrollMargin: headHeight,
+    scrollPaddingStart: headHeight,
     overscan: 6,
   });
   useEffect(() => virtual.measure(), [rowHeight, virtual]);
@@ -71,52 +92,50 @@ export function CallsList(props: CallsListProps) {
   });
   const open = useOpen();
   return (
-    <div>
-      <Head />
+    <div
+      ref={scroller}
+      className={`${css.list} alone`}
+      style={{ height }}
+      onPointerMove={onPointer}
+      onScroll={(event) => onScrolled?.(event.currentTarget.scrollTop)}
+    >
+      {!isNarrow && <Head height={headHeight} />}
       <div
-        ref={scroller}
-        className={`${css.list} alone`}
-        style={{ height }}
-        onPointerMove={onPointer}
-        onScroll={(event) => onScrolled?.(event.currentTarget.scrollTop)}
+        ref={grid}
+        className={css.grid}
+        role="grid"
+        aria-label={label}
+        aria-rowcount={rows.length}
+        aria-activedescendant={at < 0 ? undefined : rowId(rows[at]?.requestId ?? '')}
+        tabIndex={0}
+        onKeyDown={onKeyDown}
       >
-        <div
-          ref={grid}
-          className={css.grid}
-          role="grid"
-          aria-label={label}
-          aria-rowcount={rows.length}
-          aria-activedescendant={at < 0 ? undefined : rowId(rows[at]?.requestId ?? '')}
-          tabIndex={0}
-          onKeyDown={onKeyDown}
-        >
-          <div className={css.rows} role="rowgroup" style={{ height: virtual.getTotalSize() }}>
-            {items.map(({ index, key, start }) => {
-              const row = rows[index];
-              if (row === undefined) return null;
-              return (
-                // The keyboard reaches rows through the list.
-                <div
-                  key={key}
-                  id={rowId(row.requestId)}
-                  role="row"
-                  aria-rowindex={index + 1}
-                  aria-selected={index === at}
-                  data-active={index === at ? true : undefined}
-                  className={css.row}
-                  style={{ height: rowHeight, transform: `translateY(${start}px)` }}
-                  onClick={(event) => {
-                    if (!event.defaultPrevented && window.getSelection()?.type !== 'Range') open(row);
-                  }}
-                >
-                  <Cells row={row} isNarrow={isNarrow} />
-                </div>
-              );
-            })}
-          </div>
+        <div className={css.rows} role="rowgroup" style={{ height: virtual.getTotalSize() }}>
+          {items.map(({ index, key, start }) => {
+            const row = rows[index];
+            if (row === undefined) return null;
+            return (
+              // The keyboard reaches rows through the list.
+              <div
+                key={key}
+                id={rowId(row.requestId)}
+                role="row"
+                aria-rowindex={index + 1}
+                aria-selected={index === at}
+                data-active={index === at ? true : undefined}
+                className={css.row}
+                style={{ height: rowHeight, transform: `translateY(${start - headHeight}px)` }}
+                onClick={(event) => {
+                  if (!event.defaultPrevented && window.getSelection()?.type !== 'Range') open(row);
+                }}
+              >
+                <Cells row={row} isNarrow={isNarrow} hasDate={hasDates} />
+              </div>
+            );
+          })}
         </div>
-        {end}
       </div>
+      {end}
     </div>
   );
 }
@@ -175,9 +194,9 @@ function useListKeys({ rows, active, onActive, virtual, grid, pageRows }: ListKe
 /** An element's id has no spaces. */
 const rowId = (requestId: string): string => `call-${encodeURIComponent(requestId)}`;
 
-function Head() {
+function Head({ height }: { readonly height: number }) {
   return (
-    <div className={css.head} aria-hidden="true">
+    <div className={css.head} style={{ height }} aria-hidden="true">
       <span>Time</span>
       <span>Outcome</span>
       <span>Tool</span>
@@ -190,15 +209,20 @@ function Head() {
 }
 
 /** A row whose call is the same is not made again, wherever it moves. */
-const Cells = memo(({ row, isNarrow }: { readonly row: CallRow; readonly isNarrow: boolean }) =>
-  isNarrow ? <NarrowCells row={row} /> : <WideCells row={row} />,
+const Cells = memo(({ isNarrow, ...of }: CellsProps & { readonly isNarrow: boolean }) =>
+  isNarrow ? <NarrowCells {...of} /> : <WideCells {...of} />,
 );
 
-function WideCells({ row }: { readonly row: CallRow }) {
+interface CellsProps {
+  readonly row: CallRow;
+  readonly hasDate: boolean;
+}
+
+function WideCells({ row, hasDate }: CellsProps) {
   return (
     <>
       <span role="gridcell" className={`${css.cell} ${css.quiet}`}>
-        <Clock at={row.ts} />
+        <Clock at={row.ts} hasDate={hasDate} key={row.ts} />
       </span>
       <span role="gridcell" className={css.cell}>
         <OutcomeWord outcome={row.outcome} />
@@ -222,7 +246,7 @@ function WideCells({ row }: { readonly row: CallRow }) {
   );
 }
 
-function NarrowCells({ row }: { readonly row: CallRow }) {
+function NarrowCells({ row, hasDate }: CellsProps) {
   return (
     <>
       <span role="gridcell" className={`${css.cell} ${css.narrowTool}`}>
@@ -231,11 +255,13 @@ function NarrowCells({ row }: { readonly row: CallRow }) {
         <CallLink row={row} />
       </span>
       <span role="gridcell" className={`${css.narrowTime} ${css.quiet}`}>
-        <Clock at={row.ts} />
+        <Clock at={row.ts} hasDate={hasDate} key={row.ts} />
       </span>
       <span role="gridcell" className={`${css.cell} ${css.narrowAbout} ${css.quiet}`}>
         <AgentName row={row} /> · <Foreign text={row.who} max={40} />
-        {row.code !== 'allowed' && ` · ${row.code}`}
+      </span>
+      <span role="gridcell" className={`${css.cell} ${css.narrowWhy} ${css.quiet}`}>
+        <Why row={row} />
       </span>
       <span role="gridcell" className={css.narrowMark}>
         <Result row={row} />

@@ -35,7 +35,7 @@ export function Histogram({ buckets, bucketMs, onChoose, isInside = false }: His
   const { ref, width } = useElementSize<HTMLDivElement>();
   const most = Math.max(1, ...buckets.map(totalOf));
   const step = width / Math.max(1, buckets.length);
-  const words = bucketMs < 3_600_000 ? minuteWords : bucketMs < 86_400_000 ? hourWords : dayWords;
+  const words = wordsOf(buckets, bucketMs);
 
   const { range, handlers } = useBrush(buckets.length, step, ({ from, to }) => {
     const first = buckets[Math.min(from, to)];
@@ -138,7 +138,7 @@ function useBrush(count: number, step: number, onChoose: (range: Range) => void)
 }
 
 const minuteWords = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
-const hourWords = new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' });
+const hourWords = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
 const dayWords = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
 
 /** The end of the time that is shown. The last bar may not be over yet. */
@@ -149,6 +149,12 @@ function endWords(buckets: readonly Bucket[], bucketMs: number, words: Intl.Date
   if (end > serverNow()) return 'now';
   // A day is named by itself, and not by the day after it.
   return words.format(new Date(bucketMs < 86_400_000 ? end : last.at));
+}
+
+/** With the date, if not all bars are of today. */
+function wordsOf(buckets: readonly Bucket[], bucketMs: number): Intl.DateTimeFormat {
+  if (bucketMs >= 86_400_000) return dayWords;
+  return new Date(buckets[0]?.at ?? Date.now()).toDateString() === new Date().toDateString() ? minuteWords : hourWords;
 }
 
 /** Such as `peak: 90 calls in a minute`. */

@@ -20,6 +20,7 @@ export function OutcomeFilter({ counts, wanted, onChange }: OutcomeFilterProps) 
             key={outcome}
             className={css.one}
             aria-pressed={isOn}
+            title={outcome === 'redact' ? 'The input of the call was redacted. A redacted output is said under “Result”.' : undefined}
             style={{ color: outcomeColour(outcome) }}
             onClick={() => onChange(isOn ? wanted.filter((one) => one !== outcome) : [...wanted, outcome])}
           >
