@@ -13,6 +13,8 @@ export const periodWords: Readonly<Record<Period, string>> = { '1h': 'the last h
 const periodMs: Readonly<Record<Period, number>> = { '1h': 3_600_000, '24h': 86_400_000, '7d': 7 * 86_400_000 };
 const sinceOf = (period: Period): string => new Date(Date.now() - periodMs[period]).toISOString();
 
+/** All tables of the page are read again together: an agent that was registered leaves one for the other. */
+const refreshMs = 30_000;
 const pageLimit = 100;
 
 export function useAgents() {
@@ -24,6 +26,7 @@ export function useAgents() {
     initialPageParam: '',
     getNextPageParam: ({ next }) => next,
     enabled: may('agents.read').why === null,
+    refetchInterval: refreshMs,
   });
 }
 
@@ -82,7 +85,7 @@ export function useAgentCounts(period: Period) {
       };
     },
     enabled: may('admin.audit.read').why === null,
-    refetchInterval: 30_000,
+    refetchInterval: refreshMs,
   });
 }
 
@@ -119,6 +122,7 @@ export function useUnknownAgents(period: Period) {
     initialPageParam: '',
     getNextPageParam: ({ next }) => next,
     enabled: may('admin.audit.read').why === null,
+    refetchInterval: refreshMs,
   });
 }
 

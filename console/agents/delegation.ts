@@ -1,7 +1,7 @@
 // Builds the graph of an agent from entries: who delegated to it, to whom it delegates, and which tools it calls. Pure.
 import type { Schemas } from '../api/client.ts';
 import { type GraphEdge, type GraphNode, nodesMax } from '../parts/graph/graph.tsx';
-import { type Outcome, outcomeOf, outcomes } from '../parts/outcome.tsx';
+import { type Outcome, outcomeOf, outcomes, outcomeWords } from '../parts/outcome.tsx';
 
 type Entry = Schemas['AuditEntry'];
 
@@ -14,19 +14,22 @@ export interface Delegation {
   readonly left: number;
 }
 
-interface Tool {
-  count: number;
-  worst: Outcome;
-}
+type Counts = ReadonlyMap<Outcome, number>;
 
 const toolsMax = 12;
+const sumOf = (counts: Counts): number => [...counts.values()].reduce((sum, count) => sum + count, 0);
+/** Such as `77 allowed, 5 denied`. One sign would make a tool look forbidden for the few calls that were denied. */
+const countsOf = (counts: Counts): string =>
+  outcomes
+    .flatMap((outcome) => (counts.has(outcome) ? [`${(counts.get(outcome) ?? 0).toLocaleString()} ${outcomeWords[outcome]}`] : []))
+    .join(', ');
 const callsOf = (count: number): string => `${count.toLocaleString()} ${count === 1 ? 'call' : 'calls'}`;
 
 /** `pageOf`: the page of an agent by its name, if it is registered. */
 export function delegationOf(entries: readonly Entry[], agent: string, pageOf: (name: string) => string | undefined): Delegation {
   const agents = new Map<string, number>();
   const links = new Map<string, { from: string; to: string; count: number }>();
-  const tools = new Map<string, Tool>();
+  const tools = new Map<string, Counts>();
   let calls = 0;
   for (const entry of entries) {
     if (entry.hookEvent !== 'PreToolUse') continue;
@@ -43,10 +46,10 @@ export function delegationOf(entries: readonly Entry[], agent: string, pageOf: (
     }
     if (chain.at(-1) !== agent) continue;
     const outcome = outcomeOf(entry);
-    const before = tools.get(entry.tool) ?? { count: 0, worst: outcome };
-    tools.set(entry.tool, { count: before.count + 1, worst: worse(before.worst, outcome) });
+    const before = tools.get(entry.tool) ?? new Map<Outcome, number>();
+    tools.set(entry.tool, new Map([...before, [outcome, (before.get(outcome) ?? 0) + 1]]));
   }
-  const shownTools = [...tools].toSorted(([, a], [, b]) => b.count - a.count).slice(0, toolsMax);
+  const shownTools = [...tools].toSorted(([, a], [, b]) => sumOf(b) - sumOf(a)).slice(0, toolsMax);
   const shownAgents = [...agents]
     .toSorted(([a, x], [b, y]) => Number(b === agent) - Number(a === agent) || y - x)
     .slice(0, nodesMax - toolsMax);
@@ -54,9 +57,7 @@ export function delegationOf(entries: readonly Entry[], agent: string, pageOf: (
   return {
     nodes: [
       ...shownAgents.map(([name, count]): GraphNode => agentNode(name, count, { agent, to: pageOf(name) })),
-      ...shownTools.map(
-        ([name, { count, worst }]): GraphNode => ({ id: toolId(name), kind: 'tool', name, note: callsOf(count), outcome: worst }),
-      ),
+      ...shownTools.map(([name, counts]): GraphNode => ({ id: toolId(name), kind: 'tool', name, note: countsOf(counts) })),
     ],
     edges: [
       ...[...links.values()]
@@ -76,6 +77,3 @@ function agentNode(name: string, count: number, { agent, to }: { readonly agent:
   const isHere = name === agent;
   return { id: agentId(name), kind: 'agent', name, note: callsOf(count), isHere, ...(to === undefined || isHere ? {} : { to }) };
 }
-
-/** The more severe of two. */
-const worse = (a: Outcome, b: Outcome): Outcome => (outcomes.indexOf(a) >= outcomes.indexOf(b) ? a : b);

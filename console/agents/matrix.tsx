@@ -10,7 +10,7 @@ import type { paths } from '../api/schema.d.ts';
 import { useSession } from '../app/session.tsx';
 import { Fact, Facts } from '../parts/facts.tsx';
 import { Foreign } from '../parts/foreign.tsx';
-import { outcomeColour, outcomes, OutcomeSign, OutcomeWord } from '../parts/outcome.tsx';
+import { outcomeColour, outcomes, OutcomeSign, OutcomeWord, outcomeWords } from '../parts/outcome.tsx';
 import { Loaded } from '../parts/states.tsx';
 import type { Agent } from './data.ts';
 import './matrix.css';
@@ -186,8 +186,6 @@ interface CellProps {
   readonly setOpen: (isOpen: boolean) => void;
 }
 
-const cellWords = { allow: 'allow', redact: 'redact', ask: 'ask', limit: 'limit', deny: 'deny' } as const;
-
 function CellButton({ cell, tool, tier, place, isHere, isOpen, focus, setOpen }: CellProps) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
@@ -206,7 +204,10 @@ function CellButton({ cell, tool, tier, place, isHere, isOpen, focus, setOpen }:
         onClick={() => setOpen(!isOpen)}
         style={{ color: isConditional ? undefined : outcomeColour(cell.outcome) }}
       >
-        <span className="only-read">{tier}: </span>
+        <span className="matrix-tier">
+          {tier}
+          <span className="only-read">: </span>
+        </span>
         {isConditional ? (
           <>
             <Depends />
@@ -215,7 +216,7 @@ function CellButton({ cell, tool, tier, place, isHere, isOpen, focus, setOpen }:
         ) : (
           <>
             <OutcomeSign outcome={cell.outcome} />
-            <span>{cellWords[cell.outcome]}</span>
+            <span>{outcomeWords[cell.outcome]}</span>
           </>
         )}
         {cell.rateLimit !== null && cell.outcome !== 'deny' && (

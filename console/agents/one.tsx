@@ -32,7 +32,7 @@ export function Page() {
   return (
     <Stack gap="md">
       <Anchor component={Link} to="/agents" size="sm">
-        All agents
+        ← Agents
       </Anchor>
       <Loaded query={agent} what="The agent could not be read" height={480}>
         {(data) => <Shown agent={data} key={data.id} />}
@@ -161,10 +161,10 @@ function Profile({ agent }: { readonly agent: Agent }) {
           <Fact name="Delegates">{agent.canDelegate ? 'yes, to other agents' : 'no'}</Fact>
           <Fact name="Takes work">{agent.delegatable ? 'yes, from other agents' : 'no'}</Fact>
           <Fact name="Registered">
-            <When at={agent.createdAt} />
+            <When at={agent.createdAt} hasDate />
           </Fact>
           <Fact name="Changed">
-            <When at={agent.updatedAt} />
+            <When at={agent.updatedAt} hasDate />
           </Fact>
         </Facts>
       </Section>
@@ -235,7 +235,7 @@ function Denials({ agent }: { readonly agent: Agent }) {
     <Section
       title="Newest denials"
       side={
-        <Anchor component={Link} size="sm" to={`/audit?agent=${encodeURIComponent(agent.name)}&decision=deny`}>
+        <Anchor component={Link} size="sm" to={`/audit?agent=${encodeURIComponent(agent.name)}&decision=deny&last=7d`}>
           All in the log
         </Anchor>
       }
@@ -261,7 +261,7 @@ function Denials({ agent }: { readonly agent: Agent }) {
                   return (
                     <tr key={entry.id}>
                       <td data-label="When">
-                        <When at={entry.ts} />
+                        <When at={entry.ts} hasDate />
                       </td>
                       <td data-label="Outcome">
                         <Anchor

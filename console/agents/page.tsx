@@ -6,6 +6,7 @@ import { Link, useSearchParams } from 'react-router';
 import { useSession } from '../app/session.tsx';
 import { Foreign } from '../parts/foreign.tsx';
 import '../parts/rows.css';
+import './agents.css';
 import { Spark } from '../parts/spark.tsx';
 import { Empty, Loaded, Refused } from '../parts/states.tsx';
 import { When } from '../parts/when.tsx';
@@ -20,9 +21,10 @@ import {
   useAgentCounts,
   useAgents,
   useSpend,
+  useUnknownAgents,
 } from './data.ts';
 import type { Wanted } from './register.tsx';
-import { Unknown } from './unknown.tsx';
+import { Unknown, unknownId } from './unknown.tsx';
 import { AgentState, Denied } from './words.tsx';
 
 const isPeriod = (text: string | null): text is Period => periods.some((one) => one === text);
@@ -81,6 +83,7 @@ export function Page() {
           Calls, denials and costs are not shown. {whyNoCounts}
         </Text>
       )}
+      {whyNoCounts === null && <UnknownHint period={period} />}
       <Registered words={words} period={period} />
       {whyNoCounts === null && <Unknown period={period} words={words} whyNot={whyNotWrite} register={(name) => setWanted({ name })} />}
       <Suspense>
@@ -88,6 +91,25 @@ export function Page() {
       </Suspense>
     </Stack>
   );
+}
+
+/** They are below all that are registered, which on a small screen is far. */
+function UnknownHint({ period }: { readonly period: Period }) {
+  const { data } = useUnknownAgents(period);
+  const count = data?.pages.reduce((sum, { agents }) => sum + agents.length, 0) ?? 0;
+  if (count === 0) return null;
+  const isMore = data?.pages.at(-1)?.next !== undefined;
+  return (
+    <Anchor size="sm" href={`#${unknownId}`} onClick={toUnknown} style={{ alignSelf: 'start' }}>
+      {isMore ? `More than ${count} agents` : count === 1 ? 'One agent' : `${count} agents`} that called{' '}
+      {count === 1 && !isMore ? 'is' : 'are'} not registered ↓
+    </Anchor>
+  );
+}
+
+function toUnknown(event: React.MouseEvent): void {
+  event.preventDefault();
+  document.querySelector(`#${unknownId}`)?.scrollIntoView({ block: 'start' });
 }
 
 function SearchField({ value, set }: { readonly value: string; readonly set: (text: string) => void }) {
@@ -138,7 +160,7 @@ function Registered({ words, period }: { readonly words: string; readonly period
             {found.length === 0 ? (
               <Text size="sm">{hasNextPage ? 'Searching…' : `None of ${all.length.toLocaleString()} agents is like this.`}</Text>
             ) : (
-              <Table agents={found.slice(0, rowsMax)} counts={counts.data} spend={spend.data} />
+              <Table agents={found.slice(0, rowsMax)} period={period} counts={counts.data} spend={spend.data} />
             )}
             {found.length > rowsMax && <Text size="sm">The first {rowsMax} are shown. Search for fewer.</Text>}
             {hasNextPage && words === '' && (
@@ -168,16 +190,17 @@ function isLike({ name, description, model, id }: Agent, words: string): boolean
 }
 
 interface TableProps {
+  readonly period: Period;
   readonly agents: readonly Agent[];
   readonly counts: AgentCounts | undefined;
   readonly spend: ReadonlyMap<string, number> | undefined;
 }
 
-function Table({ agents, counts, spend }: TableProps) {
+function Table({ agents, period, counts, spend }: TableProps) {
   const { may } = useSession();
   const hasCounts = may('admin.audit.read').why === null;
   return (
-    <table className="rows">
+    <table className="rows agent-rows">
       <caption className="only-read">Registered agents, the newest first</caption>
       <thead>
         <tr>
@@ -205,6 +228,7 @@ function Table({ agents, counts, spend }: TableProps) {
           <Row
             key={agent.id}
             agent={agent}
+            period={period}
             counts={counts}
             cents={spend?.get(agent.id) ?? (spend === undefined ? null : 0)}
             hasCounts={hasCounts}
@@ -217,12 +241,13 @@ function Table({ agents, counts, spend }: TableProps) {
 
 interface RowProps {
   readonly agent: Agent;
+  readonly period: Period;
   readonly counts: AgentCounts | undefined;
   readonly cents: number | null;
   readonly hasCounts: boolean;
 }
 
-function Row({ agent, counts, cents, hasCounts }: RowProps) {
+function Row({ agent, period, counts, cents, hasCounts }: RowProps) {
   const own = counts?.byName.get(agent.name);
   const isUnknown = counts === undefined || (own === undefined && counts.isCut);
   return (
@@ -251,7 +276,7 @@ function Row({ agent, counts, cents, hasCounts }: RowProps) {
                 {isUnknown ? '–' : 'none'}
               </Text>
             ) : (
-              <When at={own.calls.lastAt} />
+              <When at={own.calls.lastAt} hasDate={period === '7d'} />
             )}
           </td>
           <td data-label="Calls" className="rows-number">
@@ -259,7 +284,7 @@ function Row({ agent, counts, cents, hasCounts }: RowProps) {
               {own !== undefined && counts !== undefined && (
                 <Spark counts={own.calls.counts} since={counts.since} until={counts.until} every={counts.every} colour="var(--quiet)" />
               )}
-              <span>{isUnknown ? '–' : (own?.calls.total ?? 0).toLocaleString()}</span>
+              <span className="agent-calls">{isUnknown ? '–' : (own?.calls.total ?? 0).toLocaleString()}</span>
             </Group>
           </td>
           <td data-label="Denied" className="rows-number">

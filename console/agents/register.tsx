@@ -15,12 +15,14 @@ import {
 } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMediaQuery } from '@mantine/hooks';
+import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from 'react-router';
 import { ApiError, read } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
-import { Foreign, ForeignFrame } from '../parts/foreign.tsx';
+import { Foreign, ForeignFrame, visible } from '../parts/foreign.tsx';
 import { Refused } from '../parts/states.tsx';
+import './agents.css';
 import { useCountsOf, useModels } from './data.ts';
 
 /** `name`: that of an agent that called; null: the reader writes one. */
@@ -45,7 +47,7 @@ const initial = {
   enabledTools: [] as string[],
   maxToolCalls: 50 as number | string,
   maxToolRounds: 10 as number | string,
-  maxBudgetCents: 1_000 as number | string,
+  maxDollars: 10 as number | string,
   maxMinutes: 30 as number | string,
   delegatable: true,
   canDelegate: false,
@@ -54,15 +56,20 @@ const initial = {
 type Fields = typeof initial;
 
 const minuteMs = 60_000;
+/** Of an agent that was seen to call: its calls do not say what it runs on, and the API wants a name. */
+const unknownModel = 'unknown';
+
+/** Fields that have another name, or another unit, than in the API. */
+const ownFields: Readonly<Record<string, keyof Fields>> = { maxDurationMs: 'maxMinutes', maxBudgetCents: 'maxDollars' };
 
 /** What is sent. A field that was left empty is absent, and gets its default. */
-function bodyOf({ systemPrompt, maxMinutes, maxDelegationDepth, ...fields }: Fields) {
+function bodyOf({ systemPrompt, maxDollars, maxMinutes, maxDelegationDepth, ...fields }: Fields) {
   return {
     ...fields,
     ...(systemPrompt === '' ? {} : { systemPrompt }),
     maxToolCalls: Number(fields.maxToolCalls),
     maxToolRounds: Number(fields.maxToolRounds),
-    maxBudgetCents: Number(fields.maxBudgetCents),
+    maxBudgetCents: Math.round(Number(maxDollars) * 100),
     maxDurationMs: Number(maxMinutes) * minuteMs,
     ...(maxDelegationDepth === '' ? {} : { maxDelegationDepth: Number(maxDelegationDepth) }),
   };
@@ -77,7 +84,7 @@ function problemsOf(details: readonly string[]): {
   const others: string[] = [];
   for (const line of details) {
     const [place = ''] = /^[A-Za-z]+/.exec(line) ?? [];
-    const field = place === 'maxDurationMs' ? 'maxMinutes' : Object.keys(initial).find((one): one is keyof Fields => one === place);
+    const field = ownFields[place] ?? Object.keys(initial).find((one): one is keyof Fields => one === place);
     if (field === undefined) others.push(line);
     else fields[field] = fields[field] === undefined ? line : `${fields[field]}; ${line}`;
   }
@@ -90,10 +97,13 @@ function Form({ wanted, close }: { readonly wanted: Wanted; readonly close: () =
   const go = useNavigate();
   const models = useModels();
   const called = useCountsOf(wanted.name ?? undefined, 'tool', '7d');
-  const form = useForm<Fields>({ initialValues: { ...initial, name: wanted.name ?? '' } });
+  const form = useForm<Fields>({
+    initialValues: { ...initial, name: wanted.name ?? '', model: wanted.name === null ? '' : unknownModel },
+  });
   const create = useMutation({
     mutationFn: (fields: Fields) => read(api.POST('/api/v1/agents', { body: bodyOf(fields) })),
-    onSuccess: async ({ id }) => {
+    onSuccess: async ({ id }, { name, enabledTools }) => {
+      notifications.show({ title: 'Registered', message: `${visible(name).slice(0, 80)} may call ${toolCount(enabledTools.length)}.` });
       await queries.invalidateQueries({ queryKey: ['agents'] });
       close();
       void go(`/agents/${id}`);
@@ -121,13 +131,17 @@ function Form({ wanted, close }: { readonly wanted: Wanted; readonly close: () =
         )}
         <Autocomplete
           label="Model"
-          description="What the agent runs on, as provider/name. Runs of the control plane use it, and count its cost."
+          description={
+            wanted.name === null
+              ? 'What the agent runs on, as provider/name. Runs of the control plane use it, and count its cost.'
+              : 'Calls do not say what an agent runs on. Leave “unknown” if it runs elsewhere: only runs of the control plane need the model.'
+          }
           required
           data={models.data?.map(({ id }) => id) ?? []}
           limit={20}
           {...form.getInputProps('model')}
         />
-        {isUnknownModel(models.data, form.values.model) && (
+        {form.values.model !== unknownModel && isUnknownModel(models.data, form.values.model) && (
           <Text size="xs" c="var(--outcome-limit)" mt={-6}>
             The control plane knows no model of this name. The agent can be registered, and the control plane cannot run it.
           </Text>
@@ -143,14 +157,7 @@ function Form({ wanted, close }: { readonly wanted: Wanted; readonly close: () =
           {...form.getInputProps('enabledTools')}
         />
         {tools.length > 0 && form.values.enabledTools.length === 0 && (
-          <Group gap="xs">
-            <Text size="xs" c="var(--quiet)">
-              It has called {tools.length} {tools.length === 1 ? 'tool' : 'tools'} in 7 days.
-            </Text>
-            <Button size="compact-xs" variant="default" onClick={() => form.setFieldValue('enabledTools', tools)}>
-              Use these
-            </Button>
-          </Group>
+          <Called tools={tools} use={() => form.setFieldValue('enabledTools', tools)} />
         )}
         <Caps form={form} />
         <Textarea
@@ -167,7 +174,7 @@ function Form({ wanted, close }: { readonly wanted: Wanted; readonly close: () =
             It was not registered: see the fields that are marked.
           </Text>
         )}
-        <Group justify="flex-end">
+        <Group justify="flex-end" className="agent-register-end">
           <Button variant="default" onClick={close}>
             Not now
           </Button>
@@ -177,6 +184,29 @@ function Form({ wanted, close }: { readonly wanted: Wanted; readonly close: () =
         </Group>
       </Stack>
     </form>
+  );
+}
+
+const toolCount = (count: number): string => (count === 0 ? 'no tool' : count === 1 ? 'one tool or prefix' : `${count} tools or prefixes`);
+
+/** The tools that it has called, by name, so that the reader knows what is allowed with one click. */
+function Called({ tools, use }: { readonly tools: readonly string[]; readonly use: () => void }) {
+  return (
+    <Group gap="xs" wrap="nowrap" align="start" justify="space-between">
+      <Text size="xs" c="var(--quiet)">
+        In 7 days it has called{' '}
+        {tools.map((tool, at) => (
+          <span key={tool}>
+            {at > 0 && ', '}
+            <Foreign text={tool} max={60} />
+          </span>
+        ))}
+        .
+      </Text>
+      <Button size="compact-xs" variant="default" onClick={use} style={{ flexShrink: 0 }}>
+        Use these
+      </Button>
+    </Group>
   );
 }
 
@@ -228,11 +258,13 @@ function Caps({ form }: { readonly form: ReturnType<typeof useForm<Fields>> }) {
           {...form.getInputProps('maxToolRounds')}
         />
         <NumberInput
-          label="Spend, in cents"
-          description="Of the model and of reserved costs"
+          label="Spend"
+          description="Of the model and of reserved costs, in dollars"
           min={0}
-          allowDecimal={false}
-          {...form.getInputProps('maxBudgetCents')}
+          prefix="$"
+          decimalScale={2}
+          fixedDecimalScale
+          {...form.getInputProps('maxDollars')}
         />
         <NumberInput label="Minutes" description="From the beginning to the end" min={0} {...form.getInputProps('maxMinutes')} />
       </SimpleGrid>

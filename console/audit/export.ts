@@ -14,7 +14,7 @@ const momentOf = (at: string): string => (Number.isNaN(Date.parse(at)) ? at : mo
 
 /** What is in the file. `calls`: how many; undefined: not known. */
 export function exportWords(filters: AuditFilterValues, { since, until }: TimeRange, calls: number | undefined): string {
-  const set = Object.entries(apiFilters(filters)).map(([name, value]) => `${names[name as keyof typeof names]} ${String(value)}`);
+  const set = Object.entries(apiFilters(filters)).map(([name, value]) => `${names[name as keyof typeof names]} ${value}`);
   const isCounted = calls !== undefined && filters.sub === undefined && filters.session === undefined;
   return [
     'One JSON object for each entry, one in each line.',
