@@ -63,7 +63,7 @@ export function delegationOf(entries: readonly Entry[], agent: string, pageOf: (
       ...[...links.values()]
         .filter(({ from, to }) => names.has(from) && names.has(to))
         .map(({ from, to, count }): GraphEdge => ({ from: agentId(from), to: agentId(to), note: callsOf(count) })),
-      ...shownTools.map(([name]): GraphEdge => ({ from: agentId(agent), to: toolId(name) })),
+      ...shownTools.map(([name, counts]): GraphEdge => ({ from: agentId(agent), to: toolId(name), note: countsOf(counts) })),
     ],
     calls,
     left: agents.size - shownAgents.length + tools.size - shownTools.length,

@@ -40,8 +40,8 @@ export function Ends({ filters, counts, rows }: EndsProps) {
   if (!isSet || both == null) return null;
   return (
     <Text size="sm" role="status">
-      First in this time: <Link to={callAddress(both.first)}>the call of</Link> <When at={both.first.ts} hasDate />. Last:{' '}
-      <Link to={callAddress(both.last)}>the call of</Link> <When at={both.last.ts} hasDate />.
+      <Link to={callAddress(both.first)}>First such call</Link> of this time: <When at={both.first.ts} hasDate />.{' '}
+      <Link to={callAddress(both.last)}>Last</Link>: <When at={both.last.ts} hasDate />.
     </Text>
   );
 }

@@ -80,7 +80,11 @@ function Audit() {
             href={exportAddress(workspace, filters, range)}
             download="audit.ndjson"
             onClick={() =>
-              notifications.show({ title: 'Downloading audit.ndjson', message: exportWords(filters, range, counts.data?.total) })
+              notifications.show({
+                position: 'bottom-right',
+                title: 'Downloading audit.ndjson',
+                message: exportWords(filters, range, counts.data?.total),
+              })
             }
           >
             Export

@@ -7,8 +7,9 @@ import { type KeyboardEvent, memo, type ReactNode, type RefObject, useEffect, us
 import { Link, useNavigate } from 'react-router';
 import { type CallRow, durationWords } from './call-row.ts';
 import css from './calls-list.module.css';
+import { reasonInLine } from './calls-list-reason.ts';
 import { isDialogOpen } from './dialog.ts';
-import { Foreign } from './foreign.tsx';
+import { Foreign, visible } from './foreign.tsx';
 import { OutcomeSign, OutcomeWord, outcomeWords } from './outcome.tsx';
 import { Clock } from './when.tsx';
 
@@ -33,7 +34,7 @@ interface CallsListProps {
   readonly height: string;
 }
 
-const rowHeights = { wide: 32, narrow: 76 };
+const rowHeights = { wide: 32, narrow: 72 };
 /** Of the names of the columns, which stay above the rows. */
 const headHeights = { wide: 26, narrow: 0 };
 const narrowQuery = '(max-width: 62em)';
@@ -293,8 +294,8 @@ function AgentName({ row }: { readonly row: CallRow }) {
 function Why({ row }: { readonly row: CallRow }) {
   if (row.code === 'allowed') return row.shadow === null ? null : <>audit only: would {row.shadow}</>;
   return (
-    <span title={row.code}>
-      <Foreign text={row.reason} max={160} />
+    <span title={`${row.code}: ${visible(row.reason)}`}>
+      <Foreign text={reasonInLine(row.reason, row.tool)} max={160} />
     </span>
   );
 }

@@ -20,12 +20,11 @@ export function OutcomeFilter({ counts, wanted, onChange }: OutcomeFilterProps) 
             key={outcome}
             className={css.one}
             aria-pressed={isOn}
-            title={outcome === 'redact' ? 'The input of the call was redacted. A redacted output is said under “Result”.' : undefined}
             style={{ color: outcomeColour(outcome) }}
             onClick={() => onChange(isOn ? wanted.filter((one) => one !== outcome) : [...wanted, outcome])}
           >
             <OutcomeSign outcome={outcome} size={12} />
-            {outcomeWords[outcome]}
+            {outcome === 'redact' ? 'input redacted' : outcomeWords[outcome]}
             {counts !== undefined && <span className={css.count}>{counts[outcome]}</span>}
           </UnstyledButton>
         );

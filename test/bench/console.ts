@@ -153,7 +153,7 @@ async function look(
     await page.getByLabel('loading').first().waitFor({ state: 'detached' });
     const data = await page.evaluate<number>('performance.now()');
     await page.keyboard.press('Control+k');
-    await page.getByPlaceholder('A page, an agent, or a request id').waitFor();
+    await page.getByPlaceholder('A page, agent, tool, user, sidecar or request id').waitFor();
     return await seenBy(page, data);
   } finally {
     await context.close();

@@ -16,7 +16,7 @@ test('signing in, going to a page by Ctrl K, and freezing: keyboard only', needs
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
 
   await page.keyboard.press('Control+k');
-  await page.getByPlaceholder('A page, an agent, or a request id').waitFor();
+  await page.getByPlaceholder('A page, agent, tool, user, sidecar or request id').waitFor();
   await page.keyboard.type('sidecars');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Sidecars' }).waitFor();
