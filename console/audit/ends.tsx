@@ -24,7 +24,7 @@ interface EndsProps {
   readonly rows: readonly End[] | null;
 }
 
-export function Ends({ filters, counts, rows }: EndsProps) {
+export default function Ends({ filters, counts, rows }: EndsProps) {
   const { api, workspace } = useSession();
   const set = apiFilters(filters);
   const isSet = Object.keys(set).length > 0;

@@ -1,5 +1,5 @@
 // The filters of a search, and the time that it covers.
-import { Button, Group, SegmentedControl, Select, SimpleGrid, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, SegmentedControl, SimpleGrid, TextInput } from '@mantine/core';
 import { useDisclosure, useMediaQuery } from '@mantine/hooks';
 import { useEffect, useState } from 'react';
 import css from '../parts/filter-field.module.css';
@@ -85,19 +85,17 @@ function Names({ values, onChange, suggest }: Pick<AuditFiltersProps, 'values' |
       <FilterField label="User" value={sub} onApply={(value) => onChange({ sub: value })} suggest={() => suggest('sub')} />
       <FilterField label="Session" value={session} onApply={(value) => onChange({ session: value })} />
       <FilterField label="Reason code" value={reason} onApply={(value) => onChange({ reason: value })} suggest={() => suggest('code')} />
-      <Select
+      <NativeSelect
         label="Decision"
-        placeholder="any"
         size="xs"
         classNames={{ label: css.label }}
-        clearable
-        clearButtonProps={{ 'aria-label': 'Remove the filter Decision' }}
         data={[
+          { value: '', label: 'any' },
           { value: 'allow', label: 'allowed' },
           { value: 'deny', label: 'denied' },
         ]}
-        value={decision ?? null}
-        onChange={(value) => onChange({ decision: value ?? undefined })}
+        value={decision ?? ''}
+        onChange={({ currentTarget }) => onChange({ decision: currentTarget.value })}
       />
     </SimpleGrid>
   );

@@ -15,13 +15,13 @@ import { OutcomeCounts } from '../parts/outcome-counts.tsx';
 import { Empty, Refused } from '../parts/states.tsx';
 import { useUrlFilters } from '../parts/url-filters.ts';
 import { isLongerThanDay } from '../parts/when.tsx';
-import { Ends } from './ends.tsx';
 import { exportAddress, exportWords } from './export.ts';
 import { AuditFilters, filterNames, type AuditFilterValues } from './filters.tsx';
 import { type Item, itemOf, rowsOf } from './rows.ts';
 import { apiFilters, type AuditQuery, useCounts } from './search.ts';
 import { rangeOf, type TimeRange, widened } from './time-range.ts';
 
+const Ends = lazy(() => import('./ends.tsx'));
 const Proof = lazy(() => import('./proof.tsx'));
 
 const pageSize = 200;
@@ -105,7 +105,11 @@ function Audit() {
         suggest={(field) => search.rows.map((row) => row[field])}
       />
       <Counts counts={counts} filters={filters} onChoose={(since, until) => change({ since, until, last: undefined })} />
-      <Ends filters={filters} counts={counts.data} rows={search.isWhole ? search.rows : null} />
+      <Suspense>
+        {Object.keys(apiFilters(filters)).length > 0 && (
+          <Ends filters={filters} counts={counts.data} rows={search.isWhole ? search.rows : null} />
+        )}
+      </Suspense>
       <Found
         key={key}
         search={search}
