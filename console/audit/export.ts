@@ -19,6 +19,8 @@ export function exportWords(filters: AuditFilterValues, { since, until }: TimeRa
   return [
     'One JSON object for each entry, one in each line.',
     `${set.length === 0 ? 'No filter' : `Only ${set.join(', ')}`}, from ${momentOf(since)} until ${until === null ? 'now' : momentOf(until)}.`,
-    ...(isCounted ? [`${calls === 1 ? '1 call' : `${calls.toLocaleString()} calls`}, each with its decision, and its result if it was made.`] : []),
+    ...(isCounted
+      ? [`${calls === 1 ? '1 call' : `${calls.toLocaleString()} calls`}, each with its decision, and its result if it was made.`]
+      : []),
   ].join(' ');
 }
