@@ -1,6 +1,6 @@
 // The values of an input as a list, each with its place, so that a long one takes no space from the others. Pure.
 
-export interface Value {
+interface Value {
   /** Where it is in the input, such as `lines[0].amount`. Empty: it is the input. */
   readonly path: string;
   readonly text: string;

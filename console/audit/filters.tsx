@@ -1,5 +1,5 @@
 // The filters of a search, and the time that it covers.
-import { Button, Group, NativeSelect, SegmentedControl, SimpleGrid, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, SimpleGrid, TextInput } from '@mantine/core';
 import { useDisclosure, useMediaQuery } from '@mantine/hooks';
 import { useEffect, useState } from 'react';
 import css from '../parts/filter-field.module.css';
@@ -31,15 +31,15 @@ export function AuditFilters({ values, range, onChange, onWiden, suggest }: Audi
     <search>
       {isShown && <Names values={values} onChange={onChange} suggest={suggest} />}
       <Group gap="xs" mt={isShown ? 'xs' : 0} align="end">
-        <SegmentedControl
+        <NativeSelect
           size="xs"
-          aria-label="Time up to now"
+          label="Time"
           data={[
-            ...lasts.map(({ value, label }) => ({ value, label })),
+            ...lasts.map(({ value, label }) => ({ value, label: `last ${label}` })),
             ...(range.last === null ? [{ value: 'fixed', label: 'custom' }] : []),
           ]}
           value={range.last ?? 'fixed'}
-          onChange={(value) => {
+          onChange={({ currentTarget: { value } }) => {
             if (value !== 'fixed') onChange({ last: value, since: undefined, until: undefined });
           }}
         />

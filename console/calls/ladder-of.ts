@@ -24,7 +24,7 @@ export interface Rung {
 }
 
 /** An agent of the chain above the caller, with the layers that apply to it. */
-export interface AgentAbove {
+interface AgentAbove {
   /** `<client>::<tier>::<name>`. */
   readonly agentType: string;
   readonly rungs: readonly Rung[];

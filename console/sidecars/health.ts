@@ -14,7 +14,7 @@ export interface Problem {
 export const toneColour = ({ tone }: Problem): string => `var(--outcome-${tone})`;
 
 /** Such as `1 revision behind for 2 min (since 19:51:11)`. Null: it is not behind. */
-export function behindWords({ lag, behindSince }: Pick<Sidecar, 'lag' | 'behindSince'>): string | null {
+function behindWords({ lag, behindSince }: Pick<Sidecar, 'lag' | 'behindSince'>): string | null {
   if (lag === null || behindSince === null) return null;
   return `${many(lag.revisions, 'revision')} behind for ${lengthWords(lag.seconds)} (since ${instantWords(behindSince)})`;
 }
