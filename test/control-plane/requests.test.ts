@@ -109,7 +109,6 @@ describe('a body', () => {
 
 test('an unknown path is 404, a known one with another method is 405 and names the allowed methods', async () => {
   for (const path of [
-    '/',
     '/api',
     '/api/v1/agents/',
     '/acme',
