@@ -33,7 +33,7 @@ if (root === null) throw new Error('the page has no element #root');
 createRoot(root).render(
   <StrictMode>
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
-      <Notifications position="top-right" />
+      <Notifications position="bottom-right" limit={2} />
       <QueryClientProvider client={queries}>
         <RouterProvider router={router} />
       </QueryClientProvider>

@@ -81,7 +81,6 @@ function Audit() {
             download="audit.ndjson"
             onClick={() =>
               notifications.show({
-                position: 'bottom-right',
                 title: 'Downloading audit.ndjson',
                 message: exportWords(filters, range, counts.data?.total),
               })

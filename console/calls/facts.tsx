@@ -137,8 +137,7 @@ function Records({ answer, entry }: { readonly answer: CallAnswer; readonly entr
           </Anchor>
           {approval?.by != null && (
             <>
-              {' '}
-              by <Foreign text={approval.by} max={60} />
+              , answered by <Foreign text={approval.by} max={60} />
             </>
           )}
           {approval?.note != null && approval.note !== '' && (

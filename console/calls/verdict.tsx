@@ -41,7 +41,14 @@ export function Verdict({ answer }: { readonly answer: CallAnswer }) {
           </strong>{' '}
           for <Foreign text={whoOf(entry) || 'a caller that is not known'} max={80} />.{' '}
           <span style={{ color: outcomeColour(outcome) }}>
-            {sentenceOf(outcome, entry.rule !== undefined && isDecidedByRule(entry) ? ` ${layerPhrases[entry.rule.layer]}` : '')}.
+            {entry.approval?.by !== undefined && entry.decision === 'allow' ? (
+              <>
+                It was allowed because <Foreign text={entry.approval.by} max={60} /> approved it
+                {outcome === 'redact' && ', and its input was redacted'}.
+              </>
+            ) : (
+              `${sentenceOf(outcome, entry.rule !== undefined && isDecidedByRule(entry) ? ` ${layerPhrases[entry.rule.layer]}` : '')}.`
+            )}
           </span>
           <Shadow answer={answer} entry={entry} />
         </h1>

@@ -1,9 +1,10 @@
 // Freezes the workspace, from every page: each call is denied until it is unfrozen. A freeze of someone else shows at
 // once, because the session's stream reports it.
-import { Alert, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Anchor, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { Link } from 'react-router';
 import { read } from '../api/client.ts';
 import { sessionKey, useSession } from '../app/session.tsx';
 import { visible } from '../parts/foreign.tsx';
@@ -73,7 +74,7 @@ function Confirm({ onDone }: { readonly onDone: () => void }) {
         <Text size="sm">
           {frozen
             ? 'Rules decide again. Calls that were denied meanwhile are not made again by themselves.'
-            : 'Every call of every agent of this workspace is denied, before any rule, until someone unfreezes it. Calls that run already are not stopped.'}
+            : 'Every call of every agent of this workspace is denied, before any rule, until someone unfreezes it. Calls that run already are not stopped. A sidecar that is not connected decides by the last policy that it received, until it connects again.'}
         </Text>
         {!frozen && (
           <TextInput
@@ -130,7 +131,11 @@ export function FrozenBanner() {
         <Alert color="red" variant="filled" mb="md" title="The workspace is frozen" role="status">
           <Group justify="space-between" gap="sm">
             <Text size="sm">
-              Every call of every agent is denied until an owner or admin unfreezes it.
+              Every call of every agent is denied until an owner or admin unfreezes it.{' '}
+              <Anchor component={Link} to="/sidecars" inherit c="inherit" underline="always">
+                Sidecars
+              </Anchor>{' '}
+              that are not connected learn of it when they connect again.
               {event !== undefined && (
                 <>
                   {' '}

@@ -27,9 +27,12 @@ const behindSince = ({ lag }: Pick<Sidecar, 'lag'>, now: number): string | null 
 
 type Named = Pick<Sidecar, 'id' | 'form' | 'connected' | 'connectedSince' | 'lastSeen'>;
 
+/** A process may be seen for this long after the one that replaces it has connected: a restart may overlap. */
+const overlapMs = 15_000;
+
 /**
  * Divides sidecars into the current ones and those that have ended and were replaced: one of the same name and form
- * connected after they were seen last. The end of such a one is no outage.
+ * connected later than they did, and at their end or after it. The end of such a one is no outage.
  */
 export function divide<T extends Named>(all: readonly T[]): { readonly current: readonly T[]; readonly replaced: readonly T[] } {
   const connected = new Map<string, number>();
@@ -37,7 +40,7 @@ export function divide<T extends Named>(all: readonly T[]): { readonly current: 
   for (const one of all) connected.set(nameOf(one), Math.max(Date.parse(one.connectedSince), connected.get(nameOf(one)) ?? 0));
   const isReplaced = (one: T): boolean => {
     const last = connected.get(nameOf(one)) ?? 0;
-    return !one.connected && last > Date.parse(one.connectedSince) && last >= Date.parse(one.lastSeen);
+    return !one.connected && last > Date.parse(one.connectedSince) && last >= Date.parse(one.lastSeen) - overlapMs;
   };
   return { current: all.filter((one) => !isReplaced(one)), replaced: all.filter(isReplaced) };
 }
