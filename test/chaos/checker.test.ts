@@ -222,6 +222,29 @@ test('a limit holds in every window, at every start of the window, over all proc
   expect(brokenBy({ ...slow, entries })).toEqual([]);
 });
 
+test('a call that waited for its token does not hide that calls after it are outside of the window', () => {
+  const { entries: rows, ...rest } = limitedAt([900, 1_000, 5_899]);
+  // The limit is 2. The second call may have taken its token 200 ms before its entry, and so before the window.
+  const entries = rows.map((row, at) => (at === 1 ? { ...row, entry: { ...row.entry, latencyUs: 200_000 } } : row));
+  expect(brokenBy({ ...rest, entries: rows })).toEqual(['limits']);
+  expect(brokenBy({ ...rest, entries })).toEqual([]);
+});
+
+test('a call that was denied after its entry was written does not count', () => {
+  const exceeded = limitedAt([900, 1_000, 1_100]);
+  expect(brokenBy(exceeded)).toEqual(['limits']);
+  const [second] = exceeded.entries.slice(1);
+  if (second === undefined) throw new Error('there must be an entry');
+  const reverting: StoredEntry = { ...second, sequence: 2, ingest: 4, entry: { ...second.entry, hookEvent: 'PostToolUse', ...takesBack } };
+  const heard = { decision: 'deny', reason: unrecordedReason, requestId: second.entry.requestId } as const;
+  const unrecordedCalls = exceeded.calls.map((call, at) => (at === 1 ? { ...call, heard } : call));
+  const acknowledged = new Map([...exceeded.acknowledged, [second.spoolId, 2]]);
+  expect(brokenBy({ ...exceeded, calls: unrecordedCalls, entries: [...exceeded.entries, reverting], acknowledged })).toEqual([]);
+  // Its caller has not received the denial.
+  const unheard = exceeded.calls.map((call, at) => (at === 1 ? { ...call, heard: null } : call));
+  expect(brokenBy({ ...exceeded, calls: unheard, entries: [...exceeded.entries, reverting], acknowledged })).toEqual([]);
+});
+
 test('a refusal by a limit counts as refused below the limit where fewer than the limit were charged', () => {
   const denied = (evidence: Evidence): Evidence => {
     const last = evidence.entries.length - 1;

@@ -18,8 +18,13 @@ const limitOf = (ruleOf: RuleOf, row: StoredEntry): number => ruleOf(row).rateLi
 export function limitFindings(
   entries: readonly StoredEntry[],
   ruleOf: RuleOf,
-  { windowSeconds, limitsHoldOver }: Pick<Evidence, 'windowSeconds' | 'limitsHoldOver'>,
+  { windowSeconds, limitsHoldOver, calls: asked }: Pick<Evidence, 'windowSeconds' | 'limitsHoldOver' | 'calls'>,
 ): LimitFindings {
+  const takenBack = new Set([
+    ...entries.filter(({ entry }) => entry.outcome?.code === 'audit_unavailable').map(({ entry }) => entry.requestId),
+    // The entry that says so may be lost with the disk.
+    ...asked.flatMap(({ heard }) => (heard?.decision === 'deny' ? [heard.requestId] : [])),
+  ]);
   const calls = entries.filter((row) => row.entry.hookEvent === 'PreToolUse' && Number.isFinite(limitOf(ruleOf, row)));
   const exceeded: string[] = [];
   let refused = 0;
@@ -30,7 +35,9 @@ export function limitFindings(
   )) {
     const sorted = all.toSorted((a, b) => a.ts - b.ts);
     const allowed = sorted.filter(({ decision }) => decision === 'allow');
-    exceeded.push(...exceededWindows(counter, allowed, ruleOf, windowSeconds));
+    // A call that was denied after its entry was written has given back what it had counted, and another call may have used it.
+    const made = allowed.filter(({ entry }) => !takenBack.has(entry.requestId));
+    exceeded.push(...exceededWindows(counter, made, ruleOf, windowSeconds));
     for (const row of sorted.filter(({ entry }) => entry.code === 'rate_limited')) {
       refused += 1;
       // It is not known where the steps of the deciding process begin.
@@ -47,18 +54,21 @@ export function limitFindings(
  */
 const startOf = ({ ts, entry }: StoredEntry): number => ts - Math.floor((entry.latencyUs ?? 0) / 1000);
 
-function exceededWindows(counter: string, allowed: readonly StoredEntry[], ruleOf: RuleOf, windowSeconds: number): readonly string[] {
-  const found: string[] = [];
+function exceededWindows(counter: string, made: readonly StoredEntry[], ruleOf: RuleOf, windowSeconds: number): readonly string[] {
   let first = 0;
-  for (const [at, row] of allowed.entries()) {
-    for (let oldest = allowed[first]; oldest !== undefined && startOf(oldest) <= row.ts - windowSeconds * 1000; oldest = allowed[first])
-      first += 1;
+  return made.flatMap((row, at) => {
+    const from = row.ts - windowSeconds * 1000;
+    while ((made[first]?.ts ?? row.ts) <= from) first += 1;
+    // A call may have paused after it took its token, so of two calls the one with the later entry may have taken its
+    // token first.
+    const window = made.slice(first, at + 1).filter((each) => startOf(each) > from);
     // For a limit that changes, sidecars hold different revisions for a moment, and none of these has more than the
     // highest limit.
-    const window = allowed.slice(first, at + 1);
     const most = Math.max(...window.map((each) => limitOf(ruleOf, each)));
-    if (window.length > most)
-      found.push(`${counter}: ${window.length} calls in the ${windowSeconds} s to ${new Date(row.ts).toISOString()}, the limit is ${most}`);
-  }
-  return found;
+    if (window.length <= most) return [];
+    const calls = window.map((each) => `${each.ts - row.ts} ms after ${each.ts - startOf(each)} ms by ${each.spoolId}`);
+    return [
+      `${counter}: ${window.length} calls in the ${windowSeconds} s to ${new Date(row.ts).toISOString()}, the limit is ${most}: ${calls.join('; ')}`,
+    ];
+  });
 }
