@@ -354,7 +354,10 @@ test('with the database away a stream ends with UNAVAILABLE, and the next one is
   const lease = open('survivor');
   const before = await answerOf(lease, ask());
   const connect = plane.pool.connect.bind(plane.pool);
-  Object.assign(plane.pool, { connect: () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })) });
+  const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  // `pool.query` passes a callback. The control plane polls its revisions by it at any time.
+  const refuse = (answered?: (error: Error) => void) => (answered === undefined ? Promise.reject(refused) : answered(refused));
+  Object.assign(plane.pool, { connect: refuse });
   try {
     lease.write(asks(ask({ number: 2 })));
     expect(await lease.ended).toMatch(/^UNAVAILABLE: the database /);
