@@ -153,10 +153,18 @@ export function explain(index: Index, question: Question): Explanation {
   const depends = unless === null || question.call !== undefined ? null : dependsOn(looked.byHop, enforced, unless);
   const toolNames = namesInHosts(index.settings.toolNames, tool);
   const layers = speakers.map((ofAgent, at) => layersOf(ofAgent, looked.byHop[at]));
+  // If the call is refused before the rules are read, no rule decides.
+  const deciding = refusalBefore(index, chain, tool) === null ? decidingHop(folds, enforced) : null;
   const above = chain.above.map(({ hop: { agentType, tier: tierAbove } }, at): ExplainedAbove => {
     const [its, itsShadow] = [folds[at] ?? enforced, shadows[at] ?? shadow];
-    const decides = at === decidingHop(folds, enforced) ? { decides: true as const } : {};
-    return { agentType, tier: tierAbove, enforced: outcomeOf(its), shadow: outcomeOf(itsShadow), layers: layers[at] ?? [], ...decides };
+    return {
+      agentType,
+      tier: tierAbove,
+      enforced: outcomeOf(its),
+      shadow: outcomeOf(itsShadow),
+      layers: layers[at] ?? [],
+      ...(at === deciding ? { decides: true } : {}),
+    };
   });
   return {
     enforced: outcomeOf(enforced),
