@@ -6,7 +6,7 @@ import type { Runner } from '../runs/runner.ts';
 /** The maximum time for pending requests to end after the last run has ended. */
 const requestsDrainMs = 5_000;
 /**
- * If database and key are elsewhere, only runs need the data folder. Runs report problems with this folder themselves.
+ * The minimum time for pending requests to end: if a request has just been processed, its response must still be sent.
  */
 const lastAnswersMs = 300;
 

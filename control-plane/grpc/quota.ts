@@ -1,5 +1,10 @@
-// The gRPC server. It authenticates every stream by its key before it reads a message. With TLS, it also checks the
-// client's certificate before it reads a message.
+// The edge of `QuotaService`: answers the requests for leases (`asks`) of one sidecar, in the order of the messages.
+//
+// States: opened → greeted (its holder is known, recalls are forwarded) ⇄ answering (several messages may be read
+// before the first is answered, because an answer must wait for a transaction; nothing more is read while
+// `unansweredMax` messages are unanswered). A malformed message, or a message with impossible claims, ends the stream
+// with INVALID_ARGUMENT and changes nothing. If the database is not available, the stream ends with UNAVAILABLE. If the
+// key is no longer valid, it ends with UNAUTHENTICATED. The number of streams of a workspace and of a key is limited.
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { Metadata, type ServerDuplexStream, status } from '@grpc/grpc-js';

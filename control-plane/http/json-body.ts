@@ -17,7 +17,10 @@ export function parseBody(bytes: Uint8Array, nodesMax: number): unknown {
   return value;
 }
 
-/** For a body that `rules` checks, the document shows the schema of `rules`. */
+/**
+ * Rejects a body with too many values. A body that is only nested too deeply passes: `refuseUnstorable` rejects it
+ * later and names the exact place.
+ */
 function refuseExcess(text: string, nodes: number): void {
   if (excessIn(text, { depth: Number.POSITIVE_INFINITY, nodes }) === null) return;
   throw badRequest(`the body ${excessIn(text, { depth: bounds.jsonDepth, nodes }) ?? tooManyValues(nodes)}`);

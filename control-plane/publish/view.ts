@@ -5,10 +5,7 @@ import { type CompiledDocument, type CompiledServer, hasScope, isEntryKnown, low
 import type { SnapshotEntry, WorkspaceKey } from '@tollgate/sidecar/engine/compile';
 
 export type View = ({ readonly form: 'process' } | { readonly form: 'library'; readonly keyId: string }) & {
-  /**
-   * How many asks were for counters that the asker is not permitted to use, or for counters that were not created
-   * because the asker's key already has too many.
-   */
+  /** Capabilities that policy can need and that the sidecar lacks; absent: it lacks none. */
   readonly lacks?: readonly string[];
 };
 

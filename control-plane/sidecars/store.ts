@@ -1,4 +1,5 @@
-// A JSON Schema whose type is `object`.
+// Stores the sidecars of a workspace. Each control plane records the sidecars that are connected to it. If control
+// planes must agree on a time, the time of the database is used.
 import type { RevisionName } from '@tollgate/proto/contract';
 import { type ListedSidecar, presence, type SidecarPosition, type SidecarSeen } from './rules/sidecar.ts';
 import { rowIs } from '../database/row.ts';

@@ -13,10 +13,7 @@ interface ReadinessParts {
   readonly clock: Pick<Clock, 'now' | 'wallTime' | 'after'>;
   readonly leasing: Pick<LeaseKeeper, 'status' | 'onOpened'>;
   readonly spool: Pick<Spool, 'failure'>;
-  /**
-   * Checks names in the options before anything is started. So if a name has a problem, nothing needs to be stopped
-   * again.
-   */
+  /** Null: the link has no credentials of its own. */
   readonly linkCredentials: LinkCredentials | null;
   readonly controlPlane: string;
 }

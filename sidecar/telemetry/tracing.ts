@@ -54,9 +54,8 @@ export interface CallSpan {
    */
   readonly trace: TraceIds | null;
   /**
-   * The maximum number of bytes of answers. With `all` it applies to the sum of all answers of one connection. Use
-   * `all` for a connection with a single purpose, because many short answers cost as much to read as a long one. With
-   * `each` it applies to every answer separately.
+   * Ends the span with the outcome of a permitted call. Without `outcome`, the outcome is reported in another place, or
+   * not at all. Only the first call has an effect.
    */
   end(outcome?: CallOutcome): void;
 }

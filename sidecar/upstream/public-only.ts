@@ -34,8 +34,8 @@ const notPublicName =
   'is not at a public address, or has a host name that cannot be resolved; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow private ones';
 
 /**
- * The program is being ended and receives no more messages. `ending` is called at most once. It gets the same reason as
- * `closed`, which is called after the program has exited.
+ * Returns a problem if the host in the URL is itself an address that is not public. Null: there is no problem. No name
+ * is resolved for such a URL, so the address is checked here.
  */
 export function literalAddressProblem(url: URL): string | null {
   const host = url.hostname.replace(/^\[|\]$/g, '');

@@ -72,10 +72,8 @@ async function readBase({ deps, actor, signed: { log } }: Export, asked: number)
 }
 
 /**
- * Commits a single batch. Nearly all entries belong to a day that has a partition. Therefore missing days are searched
- * and created only after a commit has failed because of a missing day. If retention drops the day before the second
- * commit, the days are created once more. Days are created only for a single batch, because creating a day can take
- * long or fail.
+ * Computes the chain value at the requested size, starting from a checkpoint. The requested size itself need not have a
+ * checkpoint.
  */
 async function rollTo(size: number, from: Base, { readingPool }: OperationDeps, { workspaceId }: Actor): Promise<Base> {
   let { size: at, chain } = from;

@@ -84,11 +84,7 @@ export async function startEmbedded(config: EmbeddedConfig): Promise<EmbeddedPos
   }
 }
 
-/**
- * The maximum time that a schema change waits for a table. The change waits for readers of the table, such as a backup,
- * and all other queries wait for the change. Therefore the change stops waiting before the timeout of those queries
- * (`pool.ts`) ends.
- */
+/** `new`: the cluster is created if it does not exist. `old`: the cluster must exist. */
 async function launch(config: EmbeddedConfig, home: string, server: Server, cluster: 'new' | 'old'): Promise<Postmaster> {
   const account = await chooseAccount(server.dir);
   const { native = findNative(), copyDir = defaultCopyDir(home), log, signal } = config;

@@ -1,5 +1,6 @@
-// Redaction reads a text as JSON if the whole text is JSON, and literally otherwise. In a text that is read literally,
-// an escape such as `\u0067` could hide a secret. Therefore such a text is treated as opaque bytes.
+// Handles a server's answer in one of four ways: returns it to the caller unchanged, as a stream of redacted text, or
+// as redacted JSON, or blocks it. Of a stream only one piece is kept in memory. JSON is kept as a whole, up to its size
+// limit. The outcome is recorded before the last piece is sent.
 import { createHash } from 'node:crypto';
 import { type Finding, overBudgetKind } from '@tollgate/proto/contract';
 import type { Decision } from '../../engine/decide/decision.ts';

@@ -58,9 +58,7 @@ export function forwardTo(forwarding: Forwarding, request: FastifyRequest, reply
   try {
     reply.from(`${tool.basePath}${forward.path}` || '/', {
       body: hasBody ? forward.bytes : undefined,
-      // Selects the headers that pass between a caller and a tool's server. A request passes only headers in a list,
-      // because these headers are not part of the input that was decided. An answer passes all headers except those in
-      // another list.
+      // The headers below set the same content type again.
       ...(hasBody ? { contentType: asked.body.contentType } : {}),
       queryString: () => forward.query.slice(1),
       // A call that may have taken effect must not be repeated.
@@ -208,10 +206,7 @@ async function answerJson(forwarding: Forwarding, reply: FastifyReply, { tell, r
   return withhold(forwarding, reply, 403, blockedBody(unrecordable, requestId));
 }
 
-/**
- * Returns those headers of a server's answer that are passed on to the caller. Their values are redacted if the policy
- * redacts the output.
- */
+/** Answers the caller with `status` and `body`, and sends nothing of the server's answer. */
 function withhold({ permit }: Forwarding, reply: FastifyReply, status: number, body: object): void {
   for (const name of Object.keys(reply.getHeaders())) void reply.removeHeader(name);
   void reply.code(status).header('x-tollgate-request-id', permit.requestId).send(body);

@@ -7,7 +7,7 @@ import { plainData } from '../../engine/govern/plain-data.ts';
 const depthMax = 4;
 const errorsMax = 20;
 
-/** The session, if the revision of the protocol has sessions. Null: the request names none, or the server has none. */
+/** Returns the content of an exception as plain data. For an error: its name, message, fields, cause and errors. */
 export function thrownData(thrown: unknown): unknown {
   try {
     const data = carried(thrown, 0);

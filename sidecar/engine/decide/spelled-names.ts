@@ -37,7 +37,10 @@ export const noSpelledNames: SpelledNames = {
  * name.
  */
 export const keptLengths = { codex: [18, 19], gemini: [24], copilot: [64], cline: [52, 53, 54, 55] } as const;
-/** Holds the policy. Do not give it a policy before the engine is open. */
+/**
+ * No host shortens a whole name of this length or less. The value for Codex is low: Codex may first add two digests to
+ * a name and then shorten the longer name.
+ */
 const uncutMax = { codex: 31, cline: 51, others: 57 } as const;
 const toolDotsMax = 4;
 

@@ -1,5 +1,11 @@
-// When twice the lease time has passed since a grant expired here, the ledger has ended that grant too, whatever the
-// ledger's clock shows.
+// Counts calls in windows of this process alone. Each window belongs to one limit and to the subject that the calls are
+// made for. These counters are used for shadows, and to decide past or simulated calls. `leased-counters.ts` has the
+// same interface: deciding and recording only see what `allowanceOf` returns.
+//
+// States: a window is created when its limit is first looked up for a subject. `sweep` removes the window when no call
+// is charged in it any more. A changed snapshot creates new `Limit` objects with the same ids, so the counts survive
+// the change. `generation` is replaced whenever windows are removed or rebuilt. A lookup that was cached in another
+// generation is done again.
 import type { ChargedWindow, Full, LeasedCounter, LimitSet, Undo } from '../decide/decision.ts';
 import type { SharedRun } from './leases.ts';
 import type { SharedRunCalls } from './shared-calls.ts';
@@ -20,10 +26,7 @@ export interface Counters {
   allowanceOf(originSub: string, fold: 'enforced' | 'shadow'): Allowance;
   /** Returns the counter of a run that other processes may serve too. Null: only this process counts the run. */
   sharedCalls(run: SharedRun): SharedRunCalls | null;
-  /**
-   * The calls that were made, grouped by time. The recorded time `at` of a group is never earlier than any call of the
-   * group.
-   */
+  /** Tries a call again as soon as it may pass. The last try is when the call has waited long enough, or at `until`. */
   wait(awaits: readonly LeasedCounter[], now: number, until: number, retry: Retry): void;
   /** Changes the length of the windows. Calls that are already counted stay charged for the new length. */
   setWindow(seconds: number): void;
@@ -49,8 +52,8 @@ interface Current {
 type Find = (set: LimitSet) => readonly ChargedWindow[];
 
 /**
- * Counts calls that were made before the grant arrived. Even if more calls were made than the grant has left, all of
- * them are reported.
+ * Returns the windows of a set of limits. This is a function, because calling a private method would add a check of the
+ * object to each call of `decide`.
  */
 function windowsOf({ generation }: Current, find: Find, set: LimitSet): readonly ChargedWindow[] {
   const { found } = set;

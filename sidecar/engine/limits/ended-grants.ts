@@ -1,6 +1,8 @@
-// The pause before a lease requests the next grant in advance. `recalled`: after its grants were recalled. `later`:
-// after an answer without a grant. With this pause, the lease requests calls of other holders no more often than it
-// renews a grant.
+// Keeps the grants of one lease that calls no longer use, until the ledger knows how many of their calls were made.
+//
+// States: to be reported → reported in a request to the ledger (`QuotaAsk`) → removed. A grant is removed after the
+// answer to that request, or when the ledger must have ended the grant without a report. A report that arrives twice or
+// late changes nothing in the ledger.
 import { bounds, type SettledGrant } from '@tollgate/proto/contract';
 import type { Grant } from './grant.ts';
 
@@ -69,8 +71,7 @@ export class EndedGrants {
   }
 
   forget(now: number): void {
-    // The current grant, its remaining calls, and the time of the next check. `hasCapacity` runs for each call, so it
-    // normally reads only these three fields.
+    // Twice the lease time after its expiry, the ledger has ended a grant too, whatever the ledger's clock shows.
     if (this.#ended.length > 0) this.#ended = this.#ended.filter(({ grant }) => now < grant.until + 2 * bounds.leaseMs);
   }
 

@@ -1,4 +1,5 @@
-// True: calls were made since `ask` last checked whether there is a request to send.
+// Keeps one grant of the ledger in the process that holds it: how many calls are left, until when the grant is valid,
+// and when the used calls were made.
 import { bounds, type QuotaGrant, type SettledGrant } from '@tollgate/proto/contract';
 
 /** The precision with which the times of calls are kept. */
@@ -9,10 +10,7 @@ const paceMs = 20;
 export class Grant {
   readonly id: number;
   readonly tokens: number;
-  /**
-   * Set if the ledger may have been reset: the ledger must then be informed of at least this many calls. Null: there is
-   * nothing to inform the ledger of.
-   */
+  /** The value of the limit when the ledger made the grant. */
   readonly max: number;
   /** The time after which the grant must not be used. Infinite: it does not expire. */
   readonly until: number;

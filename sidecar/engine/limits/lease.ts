@@ -1,5 +1,17 @@
-// Returns the time at which the ledger may be asked again, according to the ledger's last answer. Infinite: the ledger
-// has named no time, or the time has passed.
+// Holds a lease: the share of this process in one counter that other processes use too. It is a pure state machine that
+// receives the time as an argument. `leases.ts` keeps all leases. test/sidecar/engine/limits/exactness.test.ts runs it
+// against the ledger.
+//
+// States of a grant: live (calls use it; the grant that expires first is used first) → ended (expired, used up,
+// recalled, or void because its limit was lowered). `ended-grants.ts` reports ended grants to the ledger.
+//
+// States of a request to the ledger (`QuotaAsk`): idle → sent (only one request for calls at a time; without an answer
+// in time it is sent again) → answered: granted; `full` until a time, before which no request is sent; or `later`. A
+// request that only reports ended grants does not wait for anything.
+//
+// "In use" means: a call was made or wanted within `useMs`. While a lease is in use, the next grant is requested before
+// the current one is used up or expires, so that calls find it ready. A lease that is not in use reports its grants and
+// holds nothing.
 import { bounds, type QuotaAsk, type QuotaCounter, type QuotaGrant, type QuotaResult, type RevisionName } from '@tollgate/proto/contract';
 import type { LeasedCounter, Undo } from '../decide/decision.ts';
 import { answerMs, EndedGrants, returnMs } from './ended-grants.ts';
@@ -11,9 +23,8 @@ const endsEveryMs = 1_000;
 /** The next grant is requested when the current one expires within this time. */
 const renewMs = bounds.leaseMs * 0.6;
 /**
- * Returns the time until which the lease has nothing to request and does not become idle, unless `onStirred` is called
- * earlier. Null: the lease must be checked again soon. For a limit the result is always null, because calls that use
- * the grants of a limit send no notification.
+ * The pause before a lease requests the next grant in advance. `recalled`: after its grants were recalled. `later`:
+ * after an answer without a grant, so that calls of other holders are not requested more often than renewals.
  */
 const calmMs = { recalled: 100, later: 800 };
 /** After a grant under a higher limit than this process knows, the next request is sent after this time. */
@@ -21,10 +32,7 @@ const otherLimitMs = 100;
 
 const never = Number.NEGATIVE_INFINITY;
 
-/**
- * Sets the limit by which calls are decided from now on. Grants under a higher limit become void. Thus a window never
- * holds more calls than the highest limit that was valid during that window.
- */
+/** Counts the calls of all leases since the process started. */
 export interface LeaseTally {
   granted: number;
   used: number;
@@ -69,10 +77,7 @@ export class Lease implements LeasedCounter {
   /** The number of calls that were made while the ledger could not be reached, and are not reported yet. */
   #owed = 0;
 
-  /**
-   * The ledger does not know this counter, because for a short time the ledger's policy differs from the policy here.
-   * If the agent was removed, it has no cap any more, so the unreported calls are dropped.
-   */
+  /** For a run: the total number of calls that were made here. */
   #made = 0;
   /**
    * Set if the ledger may have been reset: it must be informed of at least this many calls. Null: there is nothing to
@@ -192,10 +197,7 @@ export class Lease implements LeasedCounter {
     return this.#ended.size === 0 ? this.#grants : [...this.#grants, ...this.#ended.grants];
   }
 
-  /**
-   * If the ledger has not answered within this share of the time that calls wait, it counts as late. Until it answers,
-   * no requests are sent for the calls that arrive.
-   */
+  /** Returns whether the lease holds no grants, has nothing to report to the ledger, and is not in use. */
   isIdle(now: number): boolean {
     return this.#grants.length === 0 && this.#ended.size === 0 && this.#owed === 0 && !this.#isPromised && !this.#isInUse(now);
   }
@@ -403,7 +405,7 @@ export class Lease implements LeasedCounter {
     this.#asks.forget(now, this.counter.kind === 'limit');
   }
 
-  /** The earliest time at which the ledger may be asked again for one of the leases that calls wait for. */
+  /** Returns whether there is nothing to request or report. This is so for most leases at most times. */
   #isCalm(now: number): boolean {
     if (this.#ended.size > 0 || this.#owed > 0 || this.#asks.hasLost || this.#grants.length === 0 || !this.#isInUse(now)) return false;
     for (const { left, until } of this.#grants) if (left === 0 || until - now < returnMs) return false;

@@ -1,5 +1,5 @@
-// Returns when the next waiting call must be decided, or when the ledger may be asked again for calls. Null: no call
-// waits.
+// Makes limits exact over all processes: the enforced fold uses leases, and the shadow fold counts in this process
+// alone. It has the same interface as `counters.ts`, so deciding and recording do not depend on leases.
 import { bounds } from '@tollgate/proto/contract';
 import type { Full, LeasedCounter, Limit, LimitSet, Undo } from '../decide/decision.ts';
 import { type Allowance, type Counters, createCounters } from './counters.ts';

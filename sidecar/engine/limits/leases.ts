@@ -36,10 +36,7 @@ const numbersOfRun = 2 ** 24;
  */
 const runsBytes = 32 * 1024 ** 2;
 const runBytes = 1_500;
-/**
- * A lease whose state has changed in the meantime may already have an earlier time for its next check. The lease is
- * checked at that earlier time. Only after that check does it become quiet until the later time.
- */
+/** The precision of the times at which quiet leases are checked again. */
 const quietStepMs = 50;
 
 /** A run that a caller names. */

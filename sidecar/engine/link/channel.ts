@@ -22,13 +22,8 @@ export interface ChannelConfig {
 export interface Channel {
   readonly address: string;
   /**
-   * Maintains the leases of one process: it sends the requests (`QuotaAsk`) that are due, and passes the ledger's
-   * answers to the leases. Requests are sent at once if a call waits, otherwise every `tickMs`. A sidecar uses this
-   * over a stream. A control plane uses it within the process, for its own runs.
-   *
-   * States of the link: closed → opening → open (requests are sent) → lost: it opens again after its backoff. A link
-   * without any answer for `silenceMs` counts as lost. Between ticks nothing runs, and without leases there are no
-   * ticks.
+   * Returns new credentials for one channel. Channels do not share credentials: otherwise, when a certificate arrives,
+   * all channels that were given up while they waited for it would connect at once.
    */
   credentials(): ChannelCredentials;
   readonly options: ChannelOptions;

@@ -39,10 +39,7 @@ export interface FollowConfig {
 }
 
 export interface Follower {
-  /**
-   * Call this when the control plane answers on another stream. If the link is lost, connects at once and does not wait
-   * for the backoff to end.
-   */
+  /** Why there is no stream. Null while one is open. */
   readonly problem: string | null;
   /**
    * True: the control plane has reported which policy is current. A heartbeat alone does not confirm the held policy.

@@ -1,7 +1,8 @@
-// Manages everything that this process ships: its own spool while the process lives, and the spools of dead processes,
-// from their adoption until they are acknowledged to the end. It searches for spools of dead processes at the start and
-// every `adoptEveryMs`. It searches more often while there may be more such spools than this process can hold at one
-// time. Part of the shipper.
+// Redacts a text that arrives in pieces. Text that could still become part of a finding is held back until more has
+// arrived, so a secret that is split between pieces is found. Text that was released stays available as context for
+// what follows.
+//
+// States: open (accepts pieces), ended (has released everything).
 import type { Finding as KindCount } from '@tollgate/proto/contract';
 import { type Finding, knownOf, replaceFound } from './finder.ts';
 import { type Numbers, overBudgetKind } from './marks.ts';
@@ -38,8 +39,7 @@ export function createTextStream(finders: Finders, numbers: Numbers): TextStream
     return numbers.markFor(kind, value);
   };
   /**
-   * The number of spools that the control plane refuses, and the number of their unacknowledged records. The refused
-   * spool of a dead process is counted in no other figure. The spool of this process is counted in the other figures
+   * Searches the text. If this finds a new value, searches the text again, because the value may occur in other places
    * too.
    */
   const look = (text: string): readonly Finding[] => {

@@ -17,10 +17,7 @@ export interface Lane {
 }
 
 export interface Lanes {
-  /**
-   * The server may already have more records of a dead process's spool than this process has sent. This process sends
-   * these records all the same, and the server skips them.
-   */
+  /** The maximum number of records that are sent and not acknowledged. */
   credit: number;
   /** The number of records that were sent on this stream and are not acknowledged. */
   readonly inFlight: number;

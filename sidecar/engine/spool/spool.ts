@@ -30,24 +30,15 @@ export interface SpoolDeps {
 export interface SpoolConfig {
   /** The spool folder, shared by any number of processes. It must be on a disk of this machine. */
   readonly folder: string;
-  /**
-   * The position of the record that was framed last. The header of this record is written later, when it is known
-   * whether another record of the same group follows.
-   */
+  /** The slug of the workspace. Only a process of the same workspace ships what this process leaves. */
   readonly workspace: string;
   readonly durability: Durability;
   readonly segmentBytes?: number;
   /** The maximum number of bytes on disk, including what dead processes left. */
   readonly bytesMax: number;
-  /**
-   * The last write failed, and all records are acknowledged. Then a new segment frees space, because the old segments
-   * are deleted when the new one begins.
-   */
+  /** Returns the number of bytes that dead processes left and that still exist. Absent: there are none. */
   readonly othersBytes?: () => number;
-  /**
-   * From here on the file of the next segment may exist. A later reader of this folder uses the name of that file as
-   * the end of the current segment.
-   */
+  /** With durability `remote`: the maximum time that a caller waits for the control plane. */
   readonly confirmMs?: number;
 }
 

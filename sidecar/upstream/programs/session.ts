@@ -62,17 +62,7 @@ class OpenSession implements ProgramSession {
   readonly #requests = new Map<number, OpenRequest>();
   readonly #unread = createUnreadMessages();
   readonly #load = createLoad(loadMax);
-  /**
-   * Finds the tool servers behind this sidecar by name, and how to reach each of them. Some are defined in the gateway
-   * file, and others by the control plane. The file has priority. The control plane's definitions come with every
-   * snapshot, so changes apply as fast as rule changes. A snapshot never contains the values of headers and variables;
-   * these are in the file. A snapshot expresses what a workspace wants, and not what this sidecar's operator wants.
-   * Therefore the programs of a snapshot are started only if `TOLLGATE_TOOL_COMMANDS` names them. The addresses of a
-   * snapshot must be public, unless the operator allows private ones.
-   *
-   * States: a server remains the same object while its definition is unchanged. When the definition changes or
-   * disappears, the server ends with all its programs. For a changed definition, a new object replaces it.
-   */
+  /** The stream that the client keeps open without a request. */
   #standing: Mailbox | null = null;
   #last = 0;
 

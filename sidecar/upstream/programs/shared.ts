@@ -39,10 +39,7 @@ const notRead = 'had unread messages for too long';
 /** Rejects with an `UpstreamDown`. `ended` is called when the program has exited. */
 export async function openSharedProgram(open: (listener: ChannelListener) => Promise<Channel>, ended: () => void): Promise<SharedProgram> {
   const places = new Map<number, SharedPlace>();
-  /**
-   * A tool server. `find` returns the same object while the definition is unchanged, because the state of running
-   * programs is stored under the `reach` of this object.
-   */
+  /** All requests that have a reader, including those that are answered. */
   const boxes = new Map<number, Mailbox>();
   let last = 0;
 
@@ -114,10 +111,7 @@ export async function openSharedProgram(open: (listener: ChannelListener) => Pro
   };
 }
 
-/**
- * Makes the connections. If a workspace (and not this sidecar's operator) configured the address, and private addresses
- * are not allowed, it connects only to public addresses. It refuses other addresses with an `UpstreamDown`.
- */
+/** Answers as an HTTP server does: with JSON if the response arrives first, otherwise with a stream. */
 async function answerOf(place: SharedPlace, events: AsyncGenerator<SseEvent>, signal: AbortSignal): Promise<Answer> {
   const { value: first } = await events.next();
   signal.throwIfAborted();

@@ -101,8 +101,8 @@ type SendTo = Door['sendTo'];
 type Counts = Map<string, number>;
 
 /**
- * How long, in ms, the list is not requested again after a failed request. This applies only if the call can be made
- * without the list.
+ * Limits the concurrent exchanges with one server, in total and for each key. Messages that are not requests have a
+ * separate count, so calls in progress can be cancelled and ended at any load.
  */
 export function boundExchanges(sendTo: SendTo): SendTo {
   const open = new WeakMap<ToolServer['reach'], Counts>();

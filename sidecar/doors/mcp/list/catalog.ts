@@ -22,11 +22,8 @@ export interface Catalog {
   /** Whether the stored list is at most `ageMaxMs` old. Null: the list must be requested. */
   isCurrent(now: number, ageMaxMs: number | null): boolean;
   /**
-   * Handles one call through the proxy. The call is decided from the body of the client's request, before the tool
-   * server receives the request. The policy's rules for outcomes apply to the outcome of the call. Reads are decided in
-   * the same way, under the name of the method. The tool server always receives the trace of a call in `_meta`. Over
-   * HTTP it also receives the trace in headers. In both places, the trace has the names that the protocol defines. A
-   * tool server that is a program can receive the trace only in `_meta`.
+   * Requests the list if the stored one is older than `ageMaxMs` (null: always). Concurrent callers share one request.
+   * If the request fails, the stored list stays.
    */
   refresh(now: number, ageMaxMs: number | null, ask: () => Promise<readonly unknown[]>): Promise<void>;
 }

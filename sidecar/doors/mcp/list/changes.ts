@@ -20,8 +20,8 @@ export interface OpenStreams {
 }
 
 export function createOpenStreams(cell: Pick<PolicyCell, 'onSwap'>, servers: ToolServers): OpenStreams {
-  // Returns the `requestState` of a request. Only the server reads this state, so it is sent back to the server
-  // unchanged.
+  // Each open stream, with the state that determined the tools that its client saw last. The names of the tools may
+  // become known only later.
   const streams = new Map<OpenStream, Sight>();
   cell.onSwap((index) => {
     for (const [stream, before] of streams) {

@@ -47,8 +47,8 @@ export function sightOf({ govern, run, server }: Viewer): Sight {
 }
 
 /**
- * Returns the handling of the answer. This result may wait in a session for a long time. Therefore it references
- * neither the request nor the input of the request.
+ * Returns the tool names that are visible in that state, as JSON text. It checks all names that are known now, because
+ * a client that received the list may have seen any of them.
  */
 export const shownBy = ({ server, catalog }: Viewer, { caller, admitted }: Sight): string =>
   JSON.stringify(

@@ -15,13 +15,7 @@ export interface Pending {
   abandon(why: string): Promise<void>;
   /** Returns the text of another message that belongs to this request, in the form that the client may receive. */
   readonly passing: (text: string) => string;
-  /**
-   * Prepares requests other than calls, reads and the list of tools: other lists, subscriptions, the log level. The
-   * policy decides about the method under its own name. If the policy does not permit the method, the server receives
-   * nothing. A request for a list is then answered with an empty list, and any other request is refused. If the policy
-   * permits the method, request and answer are redacted as the policy requires. Only a refusal is recorded, because
-   * listing visible items has no effect. Throws `RpcRefusal` if the request must not be forwarded.
-   */
+  /** The tool for which the outcome and `passing` are redacted. Undefined: nothing is redacted. */
   readonly redacting?: string;
   /** Present if the answer is a stream that stays open for changes. Returns how to notify its client. */
   readonly listening?: (writer: StreamWriter) => Listening;

@@ -107,8 +107,8 @@ function redactedMeta(run: GovernedRun, by: By, meta: Fields): Fields {
 const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
 /**
- * Refuses a request if the session has already used its id for another request that is pending or abandoned. Otherwise
- * the answers of the two requests could be confused.
+ * Returns the redacted answer to a request that is not a call. If an answer cannot be redacted, returns an error
+ * instead.
  */
 export function redactedAnswer(run: GovernedRun, { tool, decision }: By, response: ServerResponse): string {
   const { text, holds, id, value } = response;
