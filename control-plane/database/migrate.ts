@@ -24,10 +24,13 @@ const triesMax = 150;
  * The lock number that the migration runner uses by default. Versions without this constant therefore wait for the same
  * lock. The runner can take the lock again, because its session already has it.
  */
-const lockValue = 7_241_865_325_823_964;
+export const lockValue = 7_241_865_325_823_964;
 
 export async function migrate(connection: PoolConfig, signal?: AbortSignal): Promise<void> {
   const client = new Client(connection);
+  // If the connection ends, the pending query is rejected, and the client also emits an error event. Without a listener,
+  // this event would end the process.
+  client.on('error', () => {});
   await client.connect();
   try {
     // The wait for another process has no limit. Only the wait for the tables is limited.

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, inject, test } from 'vitest';
-import { migrate } from '../../control-plane/database/migrate.ts';
+import { lockValue, migrate } from '../../control-plane/database/migrate.ts';
+import { startGate } from '../chaos/gate.ts';
 import { createTestDatabase, withClient } from '../support/database.ts';
 
 const positions = new URL('../../control-plane/database/migrations/0010_event_position.sql', import.meta.url);
@@ -32,6 +33,24 @@ test('of several processes that migrate an empty database at once, all succeed a
   } finally {
     await withClient(address, (client) => client.query(`DROP DATABASE ${database}`));
   }
+});
+
+test('a connection that breaks during the migration is an error of the migration, and ends no process', async () => {
+  const { connection, close } = await createTestDatabase();
+  const { host, port } = connection;
+  const gate = await startGate(host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`);
+  const [gateHost, gatePort] = gate.address.split(':');
+  await withClient(connection, async (holder) => {
+    await holder.query('select pg_advisory_lock($1)', [lockValue]);
+    const migrating = migrate({ ...connection, host: gateHost, port: Number(gatePort), application_name: 'waiting' });
+    const failing = expect(migrating).rejects.toThrow('Connection terminated unexpectedly');
+    const waits = `select 1 from pg_stat_activity where application_name = 'waiting' and wait_event_type = 'Lock'`;
+    while ((await holder.query(waits)).rowCount === 0);
+    gate.cut();
+    await failing;
+  });
+  await gate.close();
+  await close();
 });
 
 test('existing events keep their order when they are numbered again, and when that is undone', async () => {
