@@ -5,6 +5,7 @@ import { useEffect, useMemo } from 'react';
 import { Link, useParams } from 'react-router';
 import { read } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
+import { Back } from '../parts/back.tsx';
 import { Fact, Facts } from '../parts/facts.tsx';
 import { Foreign, ForeignBlock, visible } from '../parts/foreign.tsx';
 import { Graph } from '../parts/graph/graph.tsx';
@@ -31,9 +32,7 @@ export function Page() {
   }, [name]);
   return (
     <Stack gap="md">
-      <Anchor component={Link} to="/agents" size="sm">
-        ← Agents
-      </Anchor>
+      <Back to="/agents" list="Agents" />
       <Loaded query={agent} what="The agent could not be read" height={480}>
         {(data) => <Shown agent={data} key={data.id} />}
       </Loaded>

@@ -1,5 +1,5 @@
 // Agents: those that are registered, with what they did, and those that called and are not registered.
-import { Anchor, Box, Button, Group, SegmentedControl, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Anchor, Button, Group, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
@@ -7,6 +7,7 @@ import { useSession } from '../app/session.tsx';
 import { Foreign } from '../parts/foreign.tsx';
 import '../parts/rows.css';
 import './agents.css';
+import { PageHead } from '../parts/page-head.tsx';
 import { Spark } from '../parts/spark.tsx';
 import { Empty, Loaded, Refused } from '../parts/states.tsx';
 import { When } from '../parts/when.tsx';
@@ -55,19 +56,11 @@ export function Page() {
   const { why: whyNoCounts } = may('admin.audit.read');
   return (
     <Stack gap="md">
-      <Group justify="space-between" align="end">
-        <Box>
-          <Title order={1} size="h3">
-            Agents
-          </Title>
-          <Text size="sm" c="var(--quiet)">
-            Who calls tools, and what they did in {periodWords[period]}.
-          </Text>
-        </Box>
+      <PageHead title="Agents" sentence={`Who calls tools, and what they did in ${periodWords[period]}.`}>
         <Button size="xs" onClick={() => setWanted({ name: null })} disabled={whyNotWrite !== null} title={whyNotWrite ?? undefined}>
           Register an agent
         </Button>
-      </Group>
+      </PageHead>
       <Group justify="space-between" align="end">
         <SearchField value={words} set={(text) => set('search', text)} />
         <SegmentedControl

@@ -38,41 +38,19 @@ interface ClientChoiceProps {
 
 /** Offers the clients that the agent was seen with. */
 export function ClientChoice({ agent, client }: ClientChoiceProps) {
-  const [, setAsked] = useSearchParams();
-  const [typed, setTyped] = useState(client);
   const { data: entries } = useChains(agent, '7d');
+  const choose = useChoose();
   const seen = useMemo(() => {
     const own = (entries ?? []).filter(({ agentName }) => agentName === agent).map((entry) => entry.client.name);
     return [...new Set([ownClient, client, ...own])].filter((name) => name !== '').slice(0, clientsMax);
   }, [entries, agent, client]);
-  const choose = (words: string): void => {
-    const wanted = words.trim();
-    if (wanted === client) return;
-    setAsked(
-      (before) => {
-        const after = new URLSearchParams(before);
-        if (wanted === '' || wanted === ownClient) after.delete('client');
-        else after.set('client', wanted);
-        return after;
-      },
-      { replace: true },
-    );
-  };
   return (
-    <Autocomplete
+    <Choice
       label="Client"
-      size="xs"
-      w={{ base: '100%', xs: 180 }}
-      value={typed}
-      onChange={setTyped}
-      onOptionSubmit={choose}
-      onBlur={() => choose(typed)}
-      onFocus={({ currentTarget }) => currentTarget.select()}
-      onKeyDown={(event) => {
-        if (event.key === 'Enter') choose(typed);
-      }}
+      width={180}
+      chosen={client}
       data={seen}
-      filter={({ options, search }) => (search === client ? options : options.flatMap((one) => filtered(one, search)))}
+      onChoose={(name) => choose({ client: name === '' || name === ownClient ? null : name })}
     />
   );
 }
@@ -90,39 +68,77 @@ export function SubjectChoice({ subject }: { readonly subject: Subject }) {
         For you, <Foreign text={sub} />. Owners and admins see it for others.
       </Text>
     );
-  return <Choice subject={subject} key={wordsOf(subject)} />;
+  return <AnySubject subject={subject} key={wordsOf(subject)} />;
 }
 
-function Choice({ subject }: { readonly subject: Subject }) {
+function AnySubject({ subject }: { readonly subject: Subject }) {
   const { api, workspace, may } = useSession();
-  const [, setAsked] = useSearchParams();
-  const [typed, setTyped] = useState(wordsOf(subject));
+  const choose = useChoose();
   const members = useQuery({
     queryKey: ['members'],
     queryFn: async () => (await read(api.GET('/{workspace}/admin/members', { params: { path: { workspace } } }))).members,
     enabled: may('members.write', ['owner', 'admin']).why === null,
   });
-  const choose = (words: string): void => {
-    const wanted = words.trim();
-    if (wanted === '' || wanted === wordsOf(subject)) return;
-    const role = roles.find((one) => `${rolePrefix}${one}` === wanted);
+  return (
+    <Choice
+      label="For"
+      placeholder="A role, a member or a service key"
+      width={220}
+      chosen={wordsOf(subject)}
+      data={[
+        { group: 'Roles', items: roles.map((one) => `${rolePrefix}${one}`) },
+        { group: 'Members', items: members.data?.map(({ uid }) => uid) ?? [] },
+      ]}
+      onChoose={(words) => {
+        if (words === '') return;
+        const role = roles.find((one) => `${rolePrefix}${one}` === words);
+        choose(role === undefined ? { sub: words, role: null } : { sub: null, role });
+      }}
+    />
+  );
+}
+
+/** Sets parameters of the URL. Null removes one. */
+function useChoose(): (parameters: Readonly<Record<string, string | null>>) => void {
+  const [, setAsked] = useSearchParams();
+  return (parameters) =>
     setAsked(
       (before) => {
         const after = new URLSearchParams(before);
-        after.delete('sub');
-        after.delete('role');
-        after.set(role === undefined ? 'sub' : 'role', role ?? wanted);
+        for (const [name, value] of Object.entries(parameters)) {
+          if (value === null) after.delete(name);
+          else after.set(name, value);
+        }
         return after;
       },
       { replace: true },
     );
+}
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly placeholder?: string;
+  /** On a screen that is not small, in px. */
+  readonly width: number;
+  readonly chosen: string;
+  readonly data: NonNullable<React.ComponentProps<typeof Autocomplete>['data']>;
+  /** Gets what was typed or picked, if it is not what is chosen. */
+  readonly onChoose: (words: string) => void;
+}
+
+/** A field that offers values and takes others too. It is left with Enter, with a pick, or with the focus. */
+function Choice({ label, placeholder, width, chosen, data, onChoose }: ChoiceProps) {
+  const [typed, setTyped] = useState(chosen);
+  const choose = (words: string): void => {
+    const wanted = words.trim();
+    if (wanted !== chosen) onChoose(wanted);
   };
   return (
     <Autocomplete
-      label="For"
-      placeholder="A role, a member or a service key"
+      label={label}
+      placeholder={placeholder}
       size="xs"
-      w={{ base: '100%', xs: 220 }}
+      w={{ base: '100%', xs: width }}
       value={typed}
       onChange={setTyped}
       onOptionSubmit={choose}
@@ -132,11 +148,8 @@ function Choice({ subject }: { readonly subject: Subject }) {
         if (event.key === 'Enter') choose(typed);
       }}
       limit={30}
-      data={[
-        { group: 'Roles', items: roles.map((one) => `${rolePrefix}${one}`) },
-        { group: 'Members', items: members.data?.map(({ uid }) => uid) ?? [] },
-      ]}
-      filter={({ options, search }) => (search === wordsOf(subject) ? options : options.flatMap((one) => filtered(one, search)))}
+      data={data}
+      filter={({ options, search }) => (search === chosen ? options : options.flatMap((one) => filtered(one, search)))}
     />
   );
 }

@@ -4,6 +4,7 @@ import { useQueries } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
 import { useSession } from '../app/session.tsx';
+import { Back } from '../parts/back.tsx';
 import { Foreign, visible } from '../parts/foreign.tsx';
 import { type KeyAction, KeyHints, useKeys } from '../parts/keys.tsx';
 import { Section } from '../parts/section.tsx';
@@ -45,9 +46,7 @@ export function Page() {
   return (
     <Box className="approval-alone">
       <Group justify="space-between" mb="sm">
-        <Anchor component={Link} to="/approvals" size="sm">
-          All approvals
-        </Anchor>
+        <Back to="/approvals" list="Approvals" />
         <KeyHints actions={[...shownKeys, ...(approval.data?.state === 'pending' ? answerKeys : [])]} />
       </Group>
       <One id={id} key={id} isAlone onAnswered={onAnswered} />

@@ -1,9 +1,10 @@
 // Approvals: what waits for a person, and what became of earlier questions.
-import { Box, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
+import { Group, SegmentedControl, Stack } from '@mantine/core';
 import { useEffect } from 'react';
 import { useSearchParams } from 'react-router';
 import { useSession } from '../app/session.tsx';
 import { LiveSign } from '../parts/live-sign.tsx';
+import { PageHead } from '../parts/page-head.tsx';
 import { Refused } from '../parts/states.tsx';
 import './approvals.css';
 import { History } from './history.tsx';
@@ -24,15 +25,10 @@ export function Page() {
   if (why !== null) return <Refused error={new Error(why)} what="You cannot see approvals" />;
   return (
     <Stack gap="md">
-      <Group justify="space-between" align="end">
-        <Box>
-          <Title order={1} size="h3">
-            Approvals
-          </Title>
-          <Text size="sm" c="var(--quiet)">
-            {role === 'member' ? 'Calls that you may answer, and calls that are made for you.' : 'Calls that wait for a person.'}
-          </Text>
-        </Box>
+      <PageHead
+        title="Approvals"
+        sentence={role === 'member' ? 'Calls that you may answer, and calls that are made for you.' : 'Calls that wait for a person.'}
+      >
         <Group gap="md">
           <LiveSign state={stream} />
           <SegmentedControl
@@ -44,7 +40,7 @@ export function Page() {
             ]}
           />
         </Group>
-      </Group>
+      </PageHead>
       {view === 'history' ? <History /> : <Inbox pending={pending} />}
     </Stack>
   );

@@ -1,5 +1,5 @@
 // Page "Audit": search in everything that was decided. Every filter is in the address.
-import { Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { Button, Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useDisclosure, useDocumentTitle } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import { useInfiniteQuery } from '@tanstack/react-query';
@@ -12,6 +12,7 @@ import { CallsList } from '../parts/calls-list.tsx';
 import type { CallRow } from '../parts/call-row.ts';
 import { Histogram } from '../parts/histogram.tsx';
 import { OutcomeCounts } from '../parts/outcome-counts.tsx';
+import { PageHead } from '../parts/page-head.tsx';
 import { Empty, Refused } from '../parts/states.tsx';
 import { useUrlFilters } from '../parts/url-filters.ts';
 import { isLongerThanDay } from '../parts/when.tsx';
@@ -65,10 +66,7 @@ function Audit() {
   const refresh = useRefresh();
   return (
     <Stack gap="sm">
-      <Group justify="space-between" gap="xs">
-        <Title order={1} size="h3">
-          Audit
-        </Title>
+      <PageHead title="Audit">
         <Group gap="xs">
           <Button size="xs" variant="default" onClick={refresh}>
             Refresh
@@ -92,7 +90,7 @@ function Audit() {
             Proof
           </Button>
         </Group>
-      </Group>
+      </PageHead>
       <AuditFilters
         values={filters}
         range={range}

@@ -39,9 +39,19 @@ export function Denied({ since }: { readonly since: string }) {
       queryFn: () => fetchStats(api, workspace, { by: 'reason', outcome: 'deny', tool, since, top: 1 }),
     })),
   });
+  const frozen = useQuery({
+    queryKey: ['overview', 'frozen', since.slice(0, 13)],
+    queryFn: () => fetchStats(api, workspace, { by: 'outcome', reason: 'workspace_frozen', since, top: 1 }),
+    refetchInterval: refreshMs,
+  });
+  const frozenCount = frozen.data?.total ?? 0;
   return (
     <Card title="Most denied tools" more={<Link to={`/audit?${new URLSearchParams({ decision: 'deny', since }).toString()}`}>All</Link>}>
-      {quiet('Without calls that were over a limit or asked a person.')}
+      {quiet(
+        `Without calls that were over a limit or asked a person.${
+          frozenCount === 0 ? '' : ` ${frozenCount.toLocaleString()} ${frozenCount === 1 ? 'was' : 'were'} denied because of a freeze.`
+        }`,
+      )}
       <Loaded query={tools} what="Denials could not be counted">
         {() =>
           groups.length === 0 ? (

@@ -10,6 +10,7 @@ import { useStream } from '../api/stream.ts';
 import { useSession } from '../app/session.tsx';
 import { Histogram } from '../parts/histogram.tsx';
 import { OutcomeCounts } from '../parts/outcome-counts.tsx';
+import { PageHead } from '../parts/page-head.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { Active, Denied, Pending, Redactions, Spend } from './cards.tsx';
 import { FirstCall } from './first-call.tsx';
@@ -38,10 +39,7 @@ export function Page() {
   useStream(why === null ? `/${workspace}/admin/audit/stream` : null, 'entry', useRefresh());
   return (
     <Stack>
-      <Group justify="space-between">
-        <Title order={1} size="h3">
-          Overview
-        </Title>
+      <PageHead title="Overview">
         <SegmentedControl
           size="xs"
           aria-label="Range"
@@ -49,7 +47,7 @@ export function Page() {
           onChange={(value) => setSearch({ range: value }, { replace: true })}
           data={Object.entries(ranges).map(([value, { label }]) => ({ value, label }))}
         />
-      </Group>
+      </PageHead>
       <Enforced />
       {why === null ? <Decisions range={range} /> : <Empty title="You cannot see what was decided">{why}</Empty>}
     </Stack>

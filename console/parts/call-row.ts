@@ -26,6 +26,8 @@ export interface CallRow {
   /** The person, or what else the call was made for. */
   readonly who: string;
   readonly sub: string;
+  /** A person has approved the call. */
+  readonly isApproved: boolean;
   /** What documents in audit mode would have decided otherwise. */
   readonly shadow: string | null;
   readonly result: CallResult | null;
@@ -54,6 +56,7 @@ export function rowFromEntry(entry: Entry): CallRow {
     tier: entry.agentTier,
     who: whoOf(entry),
     sub: entry.sub,
+    isApproved: entry.approval !== undefined && entry.decision === 'allow',
     shadow: entry.shadow === undefined ? null : entry.shadow.decision,
     result: resultOf(entry),
   };

@@ -292,6 +292,7 @@ function AgentName({ row }: { readonly row: CallRow }) {
 }
 
 function Why({ row }: { readonly row: CallRow }) {
+  if (row.isApproved) return <>a person approved it</>;
   if (row.code === 'allowed') return row.shadow === null ? null : <>audit only: would {row.shadow}</>;
   return (
     <span title={`${row.code}: ${visible(row.reason)}`}>

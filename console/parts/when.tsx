@@ -2,9 +2,17 @@
 // is shown if the time is not of today, or if what is shown with it covers more than a day.
 import { Tooltip } from '@mantine/core';
 import { type MouseEvent, useState } from 'react';
+import './when.css';
 
 const near = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
-const far = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const far = new Intl.DateTimeFormat(undefined, {
+  year: 'numeric',
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+});
 
 const isToday = (at: Date): boolean => at.toDateString() === new Date().toDateString();
 const utcOf = (at: Date): string => at.toISOString().replace('T', ' ').replace('Z', ' UTC');
@@ -32,7 +40,7 @@ export function When({ at, hasDate = false }: WhenProps) {
   const instant = new Date(at);
   return (
     <Tooltip label={utcOf(instant)} events={{ hover: true, focus: true, touch: true }}>
-      <time dateTime={at} tabIndex={0} style={{ whiteSpace: 'nowrap' }}>
+      <time dateTime={at} tabIndex={0} className="when">
         {instantWords(at, hasDate)}
       </time>
     </Tooltip>

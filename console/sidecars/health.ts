@@ -20,7 +20,7 @@ function behindWords({ lag, behindSince }: Pick<Sidecar, 'lag' | 'behindSince'>)
 }
 
 /** What a sidecar is a part of. */
-export const formWords: Readonly<Record<Sidecar['form'], string>> = { library: 'library in an agent', process: 'process of its own' };
+export const formWords: Readonly<Record<Sidecar['form'], string>> = { library: 'library in an agent', process: 'separate process' };
 
 /** A backlog is normal while entries are on their way. This old, they are not on their way. */
 const spoolAgeMaxSeconds = 30;

@@ -1,10 +1,11 @@
 // One sidecar: its state now, with how its numbers changed while this page was open. Longer histories are in the metrics.
-import { Anchor, Box, Code, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Box, Code, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
-import { Link, useParams } from 'react-router';
+import { useParams } from 'react-router';
 import { useSession } from '../app/session.tsx';
+import { Back } from '../parts/back.tsx';
 import { Fact, Facts } from '../parts/facts.tsx';
 import { Foreign } from '../parts/foreign.tsx';
 import { Section } from '../parts/section.tsx';
@@ -47,9 +48,7 @@ export function Page() {
   useDocumentTitle(`${sidecar.data?.id ?? 'Sidecar'} · Tollgate`);
   return (
     <Stack>
-      <Anchor component={Link} to="/sidecars" size="sm">
-        All sidecars
-      </Anchor>
+      <Back to="/sidecars" list="Sidecars" />
       <Loaded query={sidecar} what="The sidecar could not be read" height={240}>
         {(found) =>
           found === null ? (
@@ -120,8 +119,8 @@ function Now({ sidecar, samples }: { readonly sidecar: Sidecar; readonly samples
         <Sparkline name="Decisions by the outage rule" {...outage} values={samples.map(({ outageDecisions }) => outageDecisions)} />
       </SimpleGrid>
       <Text size="xs" c="var(--quiet)">
-        A line shows its number since you opened this page. For longer histories let Prometheus collect <Code fz="xs">/metrics</Code> of the
-        sidecar: <Code fz="xs">tollgate_policy_age_seconds</Code> (the time since it heard from the control plane),{' '}
+        The lines are of the time since you opened this page. For longer histories let Prometheus collect <Code fz="xs">/metrics</Code> of
+        the sidecar: <Code fz="xs">tollgate_policy_age_seconds</Code> (the time since it heard from the control plane),{' '}
         <Code fz="xs">tollgate_spool_records</Code> (entries not delivered) and <Code fz="xs">tollgate_outage_decisions_total</Code>.
       </Text>
     </Stack>

@@ -1,11 +1,12 @@
 // All sidecars: where calls are decided, by which revision, and what is wrong.
-import { Anchor, Box, Button, Group, SegmentedControl, Stack, Text, Title, Tooltip } from '@mantine/core';
+import { Anchor, Button, SegmentedControl, Stack, Text, Tooltip } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'react-router';
 import { useSession } from '../app/session.tsx';
 import { Foreign } from '../parts/foreign.tsx';
 import '../parts/rows.css';
+import { PageHead } from '../parts/page-head.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { fromNow, instantWords } from '../parts/when.tsx';
 import { divide, readSidecars, type Sidecar } from './data.ts';
@@ -27,15 +28,7 @@ export function Page() {
   });
   return (
     <Stack>
-      <Group justify="space-between" align="end">
-        <Box>
-          <Title order={1} size="h3">
-            Sidecars
-          </Title>
-          <Text size="sm" c="var(--quiet)">
-            Where calls are decided, and by which revision of the policy.
-          </Text>
-        </Box>
+      <PageHead title="Sidecars" sentence="Where calls are decided, and by which revision of the policy.">
         <SegmentedControl
           size="xs"
           aria-label="Which sidecars"
@@ -46,7 +39,7 @@ export function Page() {
             { value: 'problems', label: 'With problems' },
           ]}
         />
-      </Group>
+      </PageHead>
       <Loaded query={sidecars} what="The sidecars could not be read" height={240}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.sidecars);
