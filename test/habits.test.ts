@@ -47,6 +47,7 @@ const maySleep: Readonly<Record<string, string>> = {
   'chaos/kills/faults.ts': 'faults that last for as long as their plan says',
   'chaos/kills/healing.ts': 'a control plane that is away for a while, and what has no event',
   'chaos/kills/supervised.ts': 'a supervisor that starts a program again after a pause',
+  'console/live-tail.test.ts': 'paces the calls of `npm run test:long -- tail`; without a rate it makes them at once',
   'conformance/server/tools.ts': 'tools of the official suite that take time',
   'control-plane/tool-servers.test.ts': 'a server that speaks again and again and never answers',
   'readme/end-programs.ts': 'programs that are asked to end, and then killed',
@@ -58,6 +59,7 @@ const mayMeasure: Readonly<Record<string, string>> = {
   'chaos/kills/faults.ts': 'the journal says when each fault was',
   'chaos/kills/healing.ts': 'reported, and held to what is promised by `npm run test:chaos` alone',
   'chaos/kills/run.ts': 'reported',
+  'console/live-tail.test.ts': 'paces the calls of `npm run test:long -- tail`',
   'readme/end-programs.ts': 'programs that are asked to end, and then killed',
   'readme/main.ts': 'reported',
 };

@@ -66,6 +66,13 @@ export const parts: readonly Part[] = [
     ],
   },
   {
+    name: 'tail',
+    about: 'ten minutes of 200 decisions a second in front of the live page of the console, which must not grow',
+    command: ['npx', '--no-install', 'vitest', 'run', '--project', 'console', 'test/console/live-tail.test.ts'],
+    env: { TOLLGATE_TEST_TAIL_CALLS: '20000', TOLLGATE_TEST_TAIL_RATE: '200' },
+    needs: [{ check: ['chromium-headless-shell', '--version'], remedy: 'apt-get install --no-install-recommends chromium-headless-shell' }],
+  },
+  {
     name: 'moved',
     about: 'docs/design/moved.md: the history of each file that was moved leads to the former file',
     command: ['node', '--import', 'tsx', 'test/long/moved.ts'],
