@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import buildConsole from '../support/build-console.ts';
 import { chromiumPath, programs } from '../support/installed.ts';
 import { ask, type ControlPlane, eventually, startControlPlane, startSidecarProgram } from '../support/programs.ts';
 import { orient, percentile, type Row } from './measure.ts';
@@ -47,6 +48,7 @@ const watch = `
 
 export async function* benchConsole(): AsyncIterable<Row> {
   if (!existsSync(chromiumPath)) throw new Missing(`install ${programs.chromium.package}`);
+  buildConsole();
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const plane = await startControlPlane({ TOLLGATE_DATA_DIR: join(folder, 'plane'), TOLLGATE_OWNER_KEY: ownerKey });
   const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
