@@ -37,7 +37,7 @@ test('of several processes that migrate an empty database at once, all succeed a
 
 test('a connection that breaks during the migration is an error of the migration, and ends no process', async () => {
   const { connection, close } = await createTestDatabase();
-  const { host, port } = connection;
+  const { host = '', port } = connection;
   const gate = await startGate(host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`);
   const [gateHost, gatePort] = gate.address.split(':');
   await withClient(connection, async (holder) => {
