@@ -13,8 +13,8 @@ const calls = Number(process.env['TOLLGATE_TEST_TAIL_CALLS'] ?? 300);
 const rate = Number(process.env['TOLLGATE_TEST_TAIL_RATE'] ?? Number.POSITIVE_INFINITY);
 const parts = 6;
 const atOnce = 20;
-/** A page that kept the rows would have more than a megabyte more after the calls of CI. */
-const heapMost = 700_000;
+/** A page that kept the rows would have 640 kB more after the calls of CI. */
+const heapMost = 400_000;
 /** A full list has this many calls (`rowsMax` of console/live/tail.ts), and the list is full before it is measured. */
 const fullAfter = 600;
 
