@@ -241,8 +241,8 @@ test('a call that was denied after its entry was written does not count', () => 
   const acknowledged = new Map([...exceeded.acknowledged, [second.spoolId, 2]]);
   expect(brokenBy({ ...exceeded, calls: unrecordedCalls, entries: [...exceeded.entries, reverting], acknowledged })).toEqual([]);
   // Its caller has not received the denial.
-  const unheard = exceeded.calls.map((call, at) => (at === 1 ? { ...call, heard: null } : call));
-  expect(brokenBy({ ...exceeded, calls: unheard, entries: [...exceeded.entries, reverting], acknowledged })).toEqual([]);
+  const unanswered = exceeded.calls.map((call, at) => (at === 1 ? { ...call, heard: null } : call));
+  expect(brokenBy({ ...exceeded, calls: unanswered, entries: [...exceeded.entries, reverting], acknowledged })).toEqual([]);
 });
 
 test('a refusal by a limit counts as refused below the limit where fewer than the limit were charged', () => {
