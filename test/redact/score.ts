@@ -1,7 +1,7 @@
 // Scores a redactor on labelled rows. Recall is the share of what must be removed that was removed; the score also
 // counts how often more was removed with it. Damage is the share of look-alikes that was changed.
 import { type RedactionKind, redactionKinds } from '@tollgate/proto/contract';
-import { isPositive, type Negative, type Positive, type Row } from './corpus.ts';
+import { awaitedKinds, isPositive, type Negative, type Positive, type Row, type RowKind } from './corpus.ts';
 import { formsOf, survivalOf } from './survival.ts';
 
 /** Returns a row's text as the redactor leaves it, with `[redacted:…]` at each finding. */
@@ -80,18 +80,25 @@ export async function scoreRows(rows: readonly Row[], redact: RedactRow): Promis
   return { positives, negatives };
 }
 
-function scorePositive(row: Positive, output: string): ScoredPositive {
-  const values = row.values.length;
-  const survival = survivalOf(row.text, output, row.values);
+const scorePositive = (row: Positive, output: string): ScoredPositive => ({
+  row,
+  output,
+  values: row.values.length,
+  ...scoreValues(row.text, output, row.values),
+});
+
+/** Returns how many of the values are gone from the output, and whether more than these is gone. */
+export function scoreValues(text: string, output: string, values: readonly string[]): Pick<ScoredPositive, 'gone' | 'isExcess'> {
+  const survival = survivalOf(text, output, values);
   if (survival === null) {
-    const gone = row.values.filter((value) => formsOf(value).every((form) => !output.includes(form))).length;
-    return { row, output, values, gone, isExcess: true };
+    const gone = values.filter((value) => formsOf(value).every((form) => !output.includes(form))).length;
+    return { gone, isExcess: true };
   }
-  const gone = row.values.filter((value, at) => (survival.left[at] ?? 0) <= Math.max(leftMin, value.length * leftShare)).length;
-  return { row, output, values, gone, isExcess: survival.excess > 0 };
+  const gone = values.filter((value, at) => (survival.left[at] ?? 0) <= Math.max(leftMin, value.length * leftShare)).length;
+  return { gone, isExcess: survival.excess > 0 };
 }
 
-export function recallOf({ positives }: Score, kinds: readonly RedactionKind[] = redactionKinds): Recall {
+export function recallOf({ positives }: Score, kinds: readonly RowKind[] = [...redactionKinds, ...awaitedKinds]): Recall {
   const of = positives.filter(({ row }) => kinds.includes(row.kind));
   const values = of.reduce((sum, row) => sum + row.values, 0);
   const gone = of.reduce((sum, row) => sum + row.gone, 0);

@@ -17,7 +17,7 @@ interface Span {
   readonly end: number;
 }
 
-const mark = /\[redacted:[a-z_0-9]+(?:#\d+)?\](?:#\d+)?/;
+export const mark = /\[redacted:[a-z_0-9]+(?:#\d+)?\](?:#\d+)?/;
 
 /** Null where the output is not the input with marks in it, or where the input does not contain all values. */
 export function survivalOf(input: string, output: string, values: readonly string[]): Survival | null {

@@ -1,4 +1,5 @@
 // Formats scores as lines of data and as a text table.
+import type { FamilyScore } from './families.ts';
 import { damageOf, kindGroups, recallOf, type Score } from './score.ts';
 
 /**
@@ -41,6 +42,23 @@ export function renderScores(scores: readonly { readonly name: string; readonly 
     of === '' ? group : `  ${of}`,
     String(rows),
     ...scores.map(({ lines }) => renderShare(lines[at])),
+  ]);
+  return renderColumns([header, ...lines]);
+}
+
+/** Prints a row for each family. A row of the corpus counts as whole if one mark replaced all of it. */
+export function renderFamilies(scores: readonly FamilyScore[]): string {
+  const header = ['', 'rows', 'values', 'recall', 'rows with excess', 'harmless', 'damaged', 'whole'];
+  const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
+  const lines = scores.map(({ family, rows, values, gone, excess, whole, harmless, damaged }) => [
+    family,
+    String(rows),
+    String(values),
+    percent(gone / values),
+    String(excess),
+    String(harmless),
+    percent(damaged / harmless),
+    String(whole),
   ]);
   return renderColumns([header, ...lines]);
 }
