@@ -1,11 +1,25 @@
 // Checks that the corpus is as described, and that redaction reaches on the development part the targets that are set
-// for the held-out part. This file reads the held-out part only to count it; `npm run bench -- redact` scores it.
+// for the held-out part. This file reads the held-out part only to count it and to compare it with the other;
+// `npm run bench -- redact` scores it, and `npm run redact:score -- held-out` the families.
 
-import type { RedactionKind } from '@tollgate/proto/contract';
+import { isRedactionKind, type RedactionKind } from '@tollgate/proto/contract';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { isPositive, loadCorpus, parseRows } from './corpus.ts';
+import {
+  awaitedKinds,
+  families,
+  isPositive,
+  loadCorpus,
+  loadFamily,
+  type Part,
+  parseRows,
+  parts,
+  type Row,
+  type TextFamily,
+} from './corpus.ts';
+import { awaitedFamilies, reachesTargets, scoreFamily } from './families.ts';
 import { createTollgate } from './libraries.ts';
 import { damageOf, kindGroups, recallOf, type Score, scoreRows, secretGroups } from './score.ts';
+import { loadSizes, scoreSize } from './sizes.ts';
 
 const development = loadCorpus('development');
 const heldOut = loadCorpus('held-out');
@@ -74,5 +88,73 @@ describe('on the development part', () => {
     expect(damageOf(score).damage).toBeLessThanOrEqual(0.01);
   });
 });
+
+describe('the families', () => {
+  const textFamilies = families.filter((family): family is TextFamily => family !== 'sizes');
+  const rowsOf = (part: Part): readonly Row[] => textFamilies.flatMap((family) => loadFamily(part, family).rows);
+  const [developed, held] = [rowsOf('development'), rowsOf('held-out')];
+  const [developedSizes, heldSizes] = [loadSizes('development').rows, loadSizes('held-out').rows];
+
+  test('every row has a form that can be scored', () => {
+    const loaded = parts.flatMap((part) => [...textFamilies.map((family) => loadFamily(part, family)), loadSizes(part)]);
+    expect(loaded.flatMap(({ problems }) => problems)).toEqual([]);
+  });
+
+  test.each(textFamilies)('%s has 200 rows, half of them held out, and a third of each half is harmless', (family) => {
+    expectHalves(loadFamily('development', family).rows.map(isPositive), loadFamily('held-out', family).rows.map(isPositive));
+  });
+
+  test('sizes has 200 rows, half of them held out, and a third of each half is harmless', () => {
+    expectHalves(
+      developedSizes.map(({ kind }) => kind !== null),
+      heldSizes.map(({ kind }) => kind !== null),
+    );
+  });
+
+  test('no id and no text occurs twice, in the rest of the corpus neither', () => {
+    const everywhere = [...all, ...developed, ...held];
+    expect(repeatedOf([...everywhere, ...developedSizes, ...heldSizes].map(({ id }) => id))).toEqual([]);
+    const ids = new Map(everywhere.map(({ id, text }) => [text, id]));
+    expect(everywhere.filter(({ id, text }) => ids.get(text) !== id).map(({ id }) => id)).toEqual([]);
+  });
+
+  test('no value of a family occurs in the other part', () => {
+    const valuesOf = (rows: readonly Row[]) => new Set(rows.flatMap((row) => (isPositive(row) ? row.values : [])));
+    const idsWith = (rows: readonly Row[], values: ReadonlySet<string>) =>
+      rows.filter((row) => isPositive(row) && row.values.some((value) => values.has(value))).map(({ id }) => id);
+    expect(idsWith(developed, valuesOf([...held, ...heldOut.rows]))).toEqual([]);
+    expect(idsWith(held, valuesOf([...developed, ...development.rows]))).toEqual([]);
+  });
+
+  test('no two payloads of sizes have the same seed, so none has the values of another', () => {
+    expect(repeatedOf([...developedSizes, ...heldSizes].map(({ payload }) => String(payload.seed)))).toEqual([]);
+  });
+
+  test('a kind that rows wait for has no detector yet; one that has leaves the list', () => {
+    expect(awaitedKinds.filter(isRedactionKind)).toEqual([]);
+  });
+
+  test.each(textFamilies)(
+    '%s reaches its targets on the development part unless it waits for its detectors, and only then',
+    async (family) => {
+      expect(reachesTargets(await scoreFamily('development', family, createTollgate()))).toBe(!awaitedFamilies.includes(family));
+    },
+  );
+
+  // Scoring all of sizes takes too long for a test, so one payload stands for the others; the command scores all.
+  test('an access log of 2 MB is not replaced whole unless sizes waits for its detectors, and only then', async () => {
+    const row = developedSizes.find(({ payload: { make, lines } }) => make === 'access_log' && lines > 15_000);
+    if (row === undefined) throw new Error('sizes has no long access log in its development part');
+    expect((await scoreSize(row, createTollgate())).isWhole).toBe(awaitedFamilies.includes('sizes'));
+  });
+});
+
+/** For each row of a half, whether it has something to redact. */
+function expectHalves(developed: readonly boolean[], held: readonly boolean[]): void {
+  expect(developed.length + held.length).toBeGreaterThanOrEqual(200);
+  expect(Math.abs(developed.length - held.length)).toBeLessThanOrEqual(1);
+  for (const half of [developed, held])
+    expect(half.filter((isPositiveRow) => !isPositiveRow).length).toBeGreaterThanOrEqual(half.length / 3);
+}
 
 const repeatedOf = (texts: readonly string[]): readonly string[] => texts.filter((text, at) => texts.indexOf(text) !== at);
