@@ -1,5 +1,6 @@
 // Builds the injection webhook from its settings and the source of its certificate.
 import { readFile } from 'node:fs/promises';
+import { isObject } from '@tollgate/proto/shape';
 import type { Registry } from 'prom-client';
 import { parse } from 'yaml';
 import type { Config } from './config.ts';
@@ -35,16 +36,16 @@ export async function wireInjector(
   undo: Undo,
 ): Promise<{ readonly injector: Injector | null } | { readonly problem: string }> {
   if (config.injectPort === null || config.injectSettings === null) return { injector: null };
-  const settings = await settingsIn(config.injectSettings);
+  const account = await accountOfPod(env);
+  const ownNamespace = 'problem' in account ? null : account.namespace;
+  const settings = await settingsIn(config.injectSettings, ownNamespace);
   if ('problem' in settings) return settings;
   if (authorities === null && missingIn(settings.settings).length > 0)
     return {
       problem: `TOLLGATE_INJECT_SETTINGS ${config.injectSettings}: enrol needs TOLLGATE_ENROL_PORT here, or ca with the authorities of the control plane`,
     };
-  const account = await accountOfPod(env);
   const source = config.injectCertDir === null ? await ownCertificates(config.injectName, account, undo) : givenPair(config.injectCertDir);
   if ('problem' in source) return source;
-  const ownNamespace = 'problem' in account ? null : account.namespace;
   const deps = { settings: settings.settings, ownNamespace, authorities, certificate: source.certificate, registry, log };
   const injector = await startInjector(deps, { host: config.host, port: Number(config.injectPort) });
   undo.push(() => injector.close(drainMs));
@@ -74,14 +75,31 @@ async function ownCertificates(
   return { certificate: () => shareCertificates(deps) };
 }
 
-async function settingsIn(path: string): Promise<{ readonly settings: InjectSettings } | { readonly problem: string }> {
+/**
+ * The addresses of the control plane may name its namespace as `$(NAMESPACE)`, so that one manifest is right in each.
+ * Outside of a pod there is none, and the address is refused as it is written.
+ */
+function withNamespace(value: unknown, namespace: string | null): unknown {
+  if (!isObject(value) || namespace === null) return value;
+  const addresses = ['controlPlane', 'enrol'].flatMap((field) => {
+    const address = value[field];
+    return typeof address === 'string' ? [[field, address.replaceAll('$(NAMESPACE)', namespace)]] : [];
+  });
+  return { ...value, ...Object.fromEntries(addresses) };
+}
+
+/** `ownNamespace`: that of this control plane; null: it is not in a pod. */
+export async function settingsIn(
+  path: string,
+  ownNamespace: string | null,
+): Promise<{ readonly settings: InjectSettings } | { readonly problem: string }> {
   let value: unknown;
   try {
     value = parse(await readFile(path, 'utf8'));
   } catch (error) {
     return { problem: `TOLLGATE_INJECT_SETTINGS ${path} cannot be read: ${reasonOf(error)}` };
   }
-  const read = readSettings(value);
+  const read = readSettings(withNamespace(value, ownNamespace));
   if ('settings' in read) return read;
   return { problem: read.problems.map(({ path: at, message }) => `TOLLGATE_INJECT_SETTINGS ${path}: ${at} ${message}`).join('; ') };
 }

@@ -68,7 +68,9 @@ const imagesOf = (path: string): readonly string[] => parseAllDocuments(read(pat
 test('kustomize has a placeholder for the repository, which the overlay of the example replaces', () => {
   const { placeholderRepository } = names.images;
   expect(imagesOf('deploy/kustomize/base/control-plane.yaml')).toEqual([`${placeholderRepository}/control-plane:${version}`]);
-  expect(imagesOf('deploy/kustomize/injector/injector.yaml')).toEqual([`${placeholderRepository}/sidecar:${version}`]);
+  // Of the settings without and with TLS.
+  const sidecar = `${placeholderRepository}/sidecar:${version}`;
+  expect(imagesOf('deploy/kustomize/injector/injector.yaml')).toEqual([sidecar, sidecar]);
   expect(parse(read('deploy/kustomize/example/kustomization.yaml')).images).toMatchObject([
     { name: `${placeholderRepository}/control-plane`, newName: expect.stringMatching(/^registry\.example\/.*\/control-plane$/) },
   ]);

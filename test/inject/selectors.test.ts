@@ -22,7 +22,9 @@ interface Webhook {
 }
 
 const path = fileURLToPath(new URL('../../deploy/kustomize/injector/injector.yaml', import.meta.url));
-const documents = parseAllDocuments(readFileSync(path, 'utf8')).map(
+/** As `transformers: [../namespace]` of an overlay and the control plane read it in the namespace `tollgate`. */
+const text = readFileSync(path, 'utf8').replaceAll(/%NAMESPACE%|\$\(NAMESPACE\)/g, 'tollgate');
+const documents = parseAllDocuments(text).map(
   (one) => one.toJS() as { readonly kind: string; readonly webhooks: readonly Webhook[]; readonly data?: Labels },
 );
 const webhooks = documents.find(({ kind }) => kind === 'MutatingWebhookConfiguration')?.webhooks ?? [];
@@ -70,8 +72,11 @@ test('a selected pod is not created without the webhook, only new pods are selec
   }
 });
 
-test('the deployed settings are refused until they name the repository of the images, and then accepted', () => {
-  const deployed = documents.find(({ kind }) => kind === 'ConfigMap')?.data?.['settings.yaml'] ?? '';
+test.each([
+  ['settings.yaml', { enrol: null, environment: { TOLLGATE_ALLOW_PLAINTEXT: 'true' } }],
+  ['settings-mtls.yaml', { enrol: 'tollgate.tollgate.svc:8082', environment: {} }],
+])('the deployed %s are refused until they name the repository of the images, and then accepted', (file, link) => {
+  const deployed = documents.find(({ kind }) => kind === 'ConfigMap')?.data?.[file] ?? '';
   expect(readSettings(parse(deployed))).toEqual({
     problems: [
       { path: 'image', message: expect.stringMatching(/^must be the sidecar's image as you published it, such as registry\.example\.com/) },
@@ -83,6 +88,7 @@ test('the deployed settings are refused until they name the repository of the im
       image: expect.stringMatching(/^registry\.example\.com\/tollgate\/sidecar:/),
       controlPlane: 'tollgate.tollgate.svc:8081',
       mode: 'native',
+      ...link,
     },
   });
 });

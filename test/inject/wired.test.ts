@@ -10,7 +10,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type Config, configSchema, injectProblems } from '../../control-plane/app/config.ts';
 import { accountOfPod } from '../../control-plane/injector/kubernetes-api.ts';
 import { type Undo, undoAll } from '../../control-plane/base/undo.ts';
-import { wireInjector } from '../../control-plane/app/wire-injector.ts';
+import { settingsIn, wireInjector } from '../../control-plane/app/wire-injector.ts';
 import { makeAuthority, makeServer } from '../../control-plane/certificates/x509/certificate.ts';
 import { ask, reviewOf, serviceName } from './reviewing.ts';
 
@@ -74,6 +74,18 @@ test('what is missing or wrong is named, with the variable that would correct it
     problem: expect.stringMatching(
       /needs TOLLGATE_INJECT_CERT_DIR here, because it cannot create certificates: this process is not in a Kubernetes pod/,
     ),
+  });
+});
+
+test('addresses of the settings may name the namespace of the control plane, and nothing else of them is replaced', async () => {
+  const text =
+    "image: sidecar:1\ncontrolPlane: tollgate.$(NAMESPACE).svc:8081\nenrol: tollgate.$(NAMESPACE).svc:8082\nenvironment: { WHERE: '$(NAMESPACE)' }\n";
+  const { settings } = folderWith(text);
+  expect(await settingsIn(settings, 'agents')).toMatchObject({
+    settings: { controlPlane: 'tollgate.agents.svc:8081', enrol: 'tollgate.agents.svc:8082', environment: { WHERE: '$(NAMESPACE)' } },
+  });
+  expect(await settingsIn(settings, null)).toEqual({
+    problem: expect.stringMatching(/: controlPlane must be host:port; .*: enrol must be host:port/),
   });
 });
 
