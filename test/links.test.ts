@@ -16,6 +16,7 @@ const documents = [
   'SECURITY.md',
   'clients/python/README.md',
   'deploy/README.md',
+  'deploy/helm/tollgate/README.md',
   'examples/approvals-chat/README.md',
   'examples/policies/README.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })

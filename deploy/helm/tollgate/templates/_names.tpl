@@ -27,11 +27,22 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: postgresql
 {{- end -}}
 
+{{- /* The pod of `helm test`. */ -}}
+{{- define "tollgate.test" -}}{{ include "tollgate.fullname" . }}-test{{- end -}}
+{{- define "tollgate.testSelector" -}}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: test
+{{- end -}}
+
 {{- /* Labels in addition to those of the selector. */ -}}
 {{- define "tollgate.labels" -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: tollgate
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "tollgate.image" -}}

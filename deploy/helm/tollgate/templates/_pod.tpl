@@ -55,6 +55,7 @@ spec:
       env: {{- include "tollgate.environment" . | nindent 8 }}
         {{- with include "tollgate.mtlsEnvironment" . }}{{ . | nindent 8 }}{{ end }}
         {{- with include "tollgate.injectorEnvironment" . }}{{ . | nindent 8 }}{{ end }}
+        {{- with .Values.extraEnv }}{{ toYaml . | nindent 8 }}{{ end }}
       ports:
         - { name: rest, containerPort: 8080 }
         - { name: grpc, containerPort: 8081 }
@@ -96,6 +97,7 @@ spec:
         {{- if .Values.existingSecrets.caCertificates.name }}
         - { name: ca-certificates, mountPath: /etc/tollgate/ca, readOnly: true }
         {{- end }}
+        {{- with .Values.extraVolumeMounts }}{{ toYaml . | nindent 8 }}{{ end }}
   volumes:
     {{- if not .Values.data.persistent }}
     - name: data
@@ -123,4 +125,5 @@ spec:
       secret: { secretName: {{ .name }}, defaultMode: 292, optional: {{ .optional }}, items: [{ key: {{ .key }}, path: ca.crt }] }
     {{- end }}
     {{- end }}
+    {{- with .Values.extraVolumes }}{{ toYaml . | nindent 4 }}{{ end }}
 {{- end -}}

@@ -57,6 +57,43 @@
 {{- if ne (len $ports) (len (uniq $ports)) -}}
 {{- $problems = append $problems (printf "service uses one port twice: %s" (join ", " $ports)) -}}
 {{- end -}}
+{{- if and .Values.ingress.enabled (not .Values.ingress.hosts) -}}
+{{- $problems = append $problems "ingress has no host, and would take every request that comes to its controller: set ingress.hosts to the names of REST, such as [tollgate.example.com]" -}}
+{{- end -}}
+{{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) -}}
+{{- $problems = append $problems "httpRoute belongs to no gateway: set httpRoute.parentRefs, such as [{ name: public, namespace: gateways }]" -}}
+{{- end -}}
+{{- if and .Values.httpRoute.enabled (not .Values.httpRoute.hostnames) -}}
+{{- $problems = append $problems "httpRoute has no host name, and would take every request that comes to its gateway: set httpRoute.hostnames to the names of REST, such as [tollgate.example.com]" -}}
+{{- end -}}
+{{- $settings := .Values.injector.settings -}}
+{{- range $field := list "controlPlane" "enrol" -}}
+{{- if regexMatch `^(localhost|127\.[0-9.]+|\[?::1\]?|0\.0\.0\.0)(:|$)` (get $settings $field | default "" | toString) -}}
+{{- $problems = append $problems (printf "injector.settings.%s is %s: in the pod of a sidecar that is the pod itself; leave it out for the Service of this release, or name one that every pod reaches" $field (get $settings $field)) -}}
+{{- end -}}
+{{- end -}}
+{{- if eq (int (get $settings "port" | default 9090)) (int (get $settings "metricsPort" | default 0)) -}}
+{{- $problems = append $problems "injector.settings.metricsPort is the port that sidecars listen on for agents (injector.settings.port): set another" -}}
+{{- end -}}
+{{- if and $settings.certificateSecret (or $settings.enrol $settings.ca) -}}
+{{- $problems = append $problems "injector.settings.certificateSecret holds certificates and authorities already: leave out injector.settings.enrol and ca" -}}
+{{- end -}}
+{{- $own := list -}}
+{{- range $name := list "name" "instance" "component" "version" "part-of" "managed-by" }}{{ $own = append $own (printf "app.kubernetes.io/%s" $name) }}{{ end -}}
+{{- range $label, $_ := .Values.commonLabels -}}
+{{- if has $label $own -}}
+{{- $problems = append $problems (printf "commonLabels has %s, by which the chart finds its own objects: leave it out" $label) -}}
+{{- end -}}
+{{- end -}}
+{{- range $pair := list (list "podLabels" .Values.podLabels) (list "monitoring.labels" .Values.monitoring.labels) (list "monitoring.dashboard.labels" .Values.monitoring.dashboard.labels) -}}
+{{- range $label, $_ := index $pair 1 -}}
+{{- if has $label $own -}}
+{{- $problems = append $problems (printf "%s has %s, by which the chart finds its own objects: leave it out" (index $pair 0) $label) -}}
+{{- else if hasKey $.Values.commonLabels $label -}}
+{{- $problems = append $problems (printf "%s is in commonLabels and in %s; set one" $label (index $pair 0)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if and $secrets.caCertificates.name (hasKey .Values.variables "NODE_EXTRA_CA_CERTS") -}}
 {{- $problems = append $problems "NODE_EXTRA_CA_CERTS is in variables, and set by existingSecrets.caCertificates; set one" -}}
 {{- end -}}
@@ -65,5 +102,31 @@
 {{- $problems = append $problems (printf "%s is in variables and in existingSecrets.others; set one" $name) -}}
 {{- end -}}
 {{- end -}}
+{{- if not $problems -}}{{- $problems = include "tollgate.podProblems" . | fromJsonArray -}}{{- end -}}
 {{- if $problems -}}{{- fail (printf "\n  %s\n" (join "\n  " $problems)) -}}{{- end -}}
+{{- end -}}
+
+{{- /* What extraEnv, extraVolumes and extraVolumeMounts make wrong with the pod: a JSON list. */ -}}
+{{- define "tollgate.podProblems" -}}
+{{- $problems := list -}}
+{{- $spec := (include "tollgate.pod" . | fromYaml).spec -}}
+{{- $container := first $spec.containers -}}
+{{- $names := list -}}
+{{- range $container.env -}}
+{{- if has .name $names -}}{{- $problems = append $problems (printf "%s is in extraEnv, and set already: take it out of extraEnv" .name) -}}{{- end -}}
+{{- $names = append $names .name -}}
+{{- end -}}
+{{- $volumes := list -}}
+{{- range $spec.volumes -}}
+{{- if has .name $volumes -}}{{- $problems = append $problems (printf "extraVolumes has %s, which is a volume of the pod already: give it another name" .name) -}}{{- end -}}
+{{- $volumes = append $volumes .name -}}
+{{- end -}}
+{{- if .Values.data.persistent -}}{{- $volumes = append $volumes "data" -}}{{- end -}}
+{{- $paths := list -}}
+{{- range $container.volumeMounts -}}
+{{- if has .mountPath $paths -}}{{- $problems = append $problems (printf "extraVolumeMounts has %s, where a volume is mounted already: choose another mountPath" .mountPath) -}}{{- end -}}
+{{- if not (has .name $volumes) -}}{{- $problems = append $problems (printf "extraVolumeMounts has %s, which is no volume of the pod: add it to extraVolumes" .name) -}}{{- end -}}
+{{- $paths = append $paths .mountPath -}}
+{{- end -}}
+{{- $problems | uniq | toJson -}}
 {{- end -}}
