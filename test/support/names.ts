@@ -11,6 +11,8 @@ interface Names {
     /** Stands in kustomize for the repository. It is not a valid name, so that no cluster pulls it. */
     readonly placeholderRepository: string;
   };
+  /** Where the site of docs/ is served. It is published nowhere yet: the host is one of those that never exist (RFC 2606). */
+  readonly documentation: string;
   readonly prefixes: { readonly environment: string; readonly metrics: string; readonly headers: string };
 }
 

@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { pageOf } from '../../../site/pages.ts';
 import { needs } from '../../support/installed.ts';
+import { names } from '../../support/names.ts';
 import { alerts, rulesPath } from './rules.ts';
 
 const run = promisify(execFile);
@@ -100,9 +102,11 @@ describe.each(alerts)('$alert', ({ alert, labels, annotations }) => {
     expect(alert).toMatch(/^Tollgate[A-Z][A-Za-z]+$/);
     expect(['critical', 'warning']).toContain(labels['severity']);
     expect(Object.keys(labels)).toEqual(['severity']);
-    expect(Object.keys(annotations)).toEqual(['summary', 'description', 'runbook']);
+    expect(Object.keys(annotations)).toEqual(['summary', 'description', 'runbook_url']);
     expect(annotations['summary']?.length).toBeGreaterThan(15);
     expect(annotations['description']?.length).toBeGreaterThan(80);
-    expect(annotations['runbook']).toBe(`docs/operate/alerts/${alert.toLowerCase()}.md`);
+    // Where the site has the page of the alert, from the one place that says where the site is.
+    const page = pageOf(`docs/operate/alerts/${alert.toLowerCase()}.md`)?.replace(/\.md$/, '.html');
+    expect(annotations['runbook_url']).toBe(new URL(page ?? '', names.documentation).href);
   });
 });
