@@ -61,7 +61,7 @@ overlay() { # <component…>
   mkdir -p "$work/overlay"
   printf 'namespace: tollgate\nresources: [%s]\ncomponents: [' "$(realpath --relative-to="$work/overlay" $from/base)"
   for one in "$@"; do printf '%s, ' "$(realpath --relative-to="$work/overlay" "$from/$one")"; done
-  printf ']\n'
+  printf ']\ntransformers: [%s]\n' "$(realpath --relative-to="$work/overlay" $from/namespace)"
 }
 takes() { # <component…>
   overlay "$@" >"$work/overlay.yaml" && mv "$work/overlay.yaml" "$work/overlay/kustomization.yaml"
@@ -69,9 +69,9 @@ takes() { # <component…>
 }
 holds 'kustomize base is taken by the API server' takes
 holds 'and with autoscaling, mtls and the injector' takes autoscaling mtls injector
-# The definitions of the Prometheus operator are not installed.
+# The definitions of the Prometheus operator and of the Gateway API are not installed.
 takes_everything() {
-  helm template everything $chart --namespace tollgate --kube-version 1.35.0 --values $chart/ci/everything-values.yaml --set monitoring.enabled=false |
+  helm template everything $chart --namespace tollgate --kube-version 1.35.0 --values $chart/ci/everything-values.yaml --set monitoring.enabled=false --set httpRoute.enabled=false |
     quiet kubectl apply --namespace tollgate --server-side --dry-run=server --validate=strict -f -
 }
 holds 'and the chart with every switch thrown' takes_everything
@@ -102,6 +102,21 @@ owner_key=$key_of_the_test
 holds 'and it goes' helm uninstall tollgate --namespace trying --wait
 kubectl delete namespace trying --wait=false >/dev/null
 
+# The page that leads from ten lines of values to a denied call of a pod, as its reader runs it. What it would pull are
+# other names of the images of this test.
+page=docs/operate/try-kubernetes.md
+name_images() {
+  local one
+  for one in control-plane sidecar; do ctr --namespace k8s.io images tag localhost/tollgate-test/$one:latest registry.example.com/tollgate/$one:0.1.0; done
+  ctr --namespace k8s.io images tag localhost/tollgate-test/postgresql:15 docker.io/library/postgres:17
+}
+run_page() {
+  volume page 999 trial data-tollgate-postgresql-0
+  npm run --silent readme:run -- $page --limit-s 300
+}
+must "the images have the names of $page" name_images
+holds "every block of $page does what it says" run_page
+
 install_all() {
   volume database 999 tollgate data-tollgate-postgresql-0
   gate create secret generic tollgate --from-literal=TOLLGATE_OWNER_KEY="$owner_key" --from-literal=TOLLGATE_SECRET_KEY="$(openssl rand -hex 20)"
@@ -109,6 +124,8 @@ install_all() {
   quiet helm install tollgate $chart --namespace tollgate --wait --timeout 4m --values $files/values.yaml
 }
 must 'all of it is installed, in a restricted namespace' install_all
+holds 'helm test: REST, gRPC, enrolment and the webhook are reached' helm test tollgate --namespace tollgate
+holds 'and again, with the pod of the first test there' helm test tollgate --namespace tollgate
 holds 'the notes see it roll out' bash -c "$(noted tollgate 'rollout status')"
 holds 'the notes lead to it' through_forward tollgate /default/admin/keys
 holds 'the notes name the webhook' bash -c "$(noted tollgate mutatingwebhook) --dry-run=server"

@@ -1,11 +1,13 @@
 // The Helm chart knows every variable of the control plane, and the control plane accepts what the chart sets.
 // deploy/test/charts.sh checks that Kubernetes accepts the rendered manifests.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { programVariables, readConfig } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { configSchema } from '../../control-plane/app/config.ts';
 import { readSettings } from '../../deploy/inject/settings.ts';
+import { page } from '../../.ci/reference/chart.ts';
+import { names } from '../support/names.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8');
 const namesIn = (text: string): readonly string[] => [...new Set(text.match(/\b(?:TOLLGATE_[A-Z_]+|DATABASE_URL)\b/g) ?? [])];
@@ -52,4 +54,36 @@ test('the compose file names only variables that exist', () => {
   const named = namesIn(read('compose.yaml'));
   expect(named).toContain('TOLLGATE_CONTROL_PLANE');
   expect(named.filter((name) => name !== 'DATABASE_URL' && !programVariables.includes(name))).toEqual([]);
+});
+
+test('the README of the chart has the table of its values', async () => {
+  const table = await page.render();
+  expect(read('helm/tollgate/README.md')).toContain(`<!-- values -->\n${table}\n<!-- end -->`);
+  // Each value of the first level, those without a comment too.
+  const values: object = parse(read('helm/tollgate/values.yaml'));
+  expect(Object.keys(values).filter((name) => !new RegExp(`^\\| (?:\\*\\*)?\`${name}[.\`]`, 'm').test(table))).toEqual([]);
+});
+
+test('the ten lines of values are the same in the README of the chart and on the page that tries them', () => {
+  const trial = (text: string): unknown => parse(/^(image:\n(?:.+\n)+)/m.exec(text)?.[1]?.replace(/^(?:EOV|```)\n[\s\S]*/m, '') ?? '');
+  const tried = trial(read('../docs/operate/try-kubernetes.md'));
+  expect(tried).toMatchObject({ image: { repository: 'registry.example.com/tollgate' }, injector: { enabled: true } });
+  expect(trial(read('helm/tollgate/README.md'))).toEqual(tried);
+});
+
+test('Chart.yaml has what a registry of charts shows: maintainers, and the icon of the console', () => {
+  const { maintainers, icon, annotations, keywords } = parse(read('helm/tollgate/Chart.yaml'));
+  expect(maintainers).toEqual([{ name: expect.stringMatching(/\w/) }]);
+  const [, data = ''] = /^data:image\/svg\+xml;base64,(.+)$/.exec(icon) ?? [];
+  expect(Buffer.from(data, 'base64').toString('utf8')).toBe(read('../console/public/icon.svg'));
+  expect(keywords).toContain('policy');
+  expect(annotations).toMatchObject({ 'artifacthub.io/license': 'Apache-2.0', 'artifacthub.io/category': 'security' });
+});
+
+test('the chart leads alerts to where names.json says that the documentation is', () => {
+  expect(parse(read('helm/tollgate/values.yaml')).monitoring.documentationUrl).toBe(names.documentation);
+  const named = readdirSync(new URL('../../deploy/helm/tollgate/templates', import.meta.url), { encoding: 'utf8' })
+    .filter((name) => /\.(?:yaml|tpl|txt)$/.test(name))
+    .flatMap((name) => read(`helm/tollgate/templates/${name}`).match(/https:\/\/docs\.[^"]+/g) ?? []);
+  expect(new Set(named)).toEqual(new Set([names.documentation]));
 });

@@ -102,7 +102,8 @@ export const parts: readonly Part[] = [
   },
   {
     name: 'cluster',
-    about: 'the chart on a Kubernetes of one node (deploy/test/cluster.sh); the first run compiles Kubernetes',
+    about:
+      'the chart on a Kubernetes of one node (deploy/test/cluster.sh), and docs/operate/try-kubernetes.md; the first run compiles Kubernetes',
     command: ['bash', 'deploy/test/cluster.sh'],
     needs: [
       { check: ['sh', '-c', '[ "$(id -u)" = 0 ]'], remedy: 'run it as root: it makes a Debian, and containers' },
