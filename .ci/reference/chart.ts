@@ -18,8 +18,8 @@ const nameOf = ({ key }: Pair): string => String(isScalar(key) ? key.value : key
 /** A comment above the first key of a map is the map's own in the parser, and said of that key. */
 function rowsOf(map: YAMLMap, path: string): readonly Row[] {
   return map.items.filter(isPair).flatMap((pair, at): readonly Row[] => {
-    const { key, value } = pair as Pair;
-    const name = path + nameOf(pair as Pair);
+    const { key, value } = pair;
+    const name = path + nameOf(pair);
     const above = isScalar(key) ? key.commentBefore : null;
     const about = textOf(above ?? (at === 0 && path !== '' ? map.commentBefore : null));
     if (isMap(value) && value.flow !== true) return [...(about === '' ? [] : [{ name, about }]), ...rowsOf(value, `${name}.`)];

@@ -180,6 +180,5 @@ await Promise.all(
 const textOf = (name) => readFileSync(join(folder, `${namespaces[0]}--${name}.yaml`), 'utf8');
 if (!only && problems.length === 0)
   for (const name of Object.keys(all)) if (name !== 'nothing' && textOf(name) === textOf('nothing')) problems.push(`${name} adds nothing`);
-if (problems.length > 0) console.log(problems.join('\n'));
-console.log(`${files} files`);
+process.stdout.write([...problems, `${files} files`, ''].join('\n'));
 process.exitCode = problems.length === 0 ? 0 : 1;

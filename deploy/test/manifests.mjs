@@ -172,5 +172,5 @@ const found = files.flatMap((file) => {
   const all = documents.flatMap((one) => one.toJSON() ?? []);
   return checks[name](all, documents, file).map((problem) => (files.length === 1 ? problem : `${basename(file)}: ${problem}`));
 });
-if (found.length > 0) console.log(found.join('\n'));
+process.stdout.write(found.map((line) => `${line}\n`).join(''));
 process.exitCode = found.length === 0 ? 0 : 1;

@@ -1,5 +1,5 @@
-// The program of `helm test`: what clients and sidecars need of a release is reached by the names of its Services. Each
-// check is repeated for a minute, since a Service follows its pods. One that fails at its end fails the test.
+// The program of `helm test`: what clients and sidecars need of a release is reached by the names of its Services. A
+// check that fails is repeated, since a Service follows its pods.
 import { connect } from 'node:net';
 
 const { REST: rest, GRPC: grpc, ENROL: enrol, WEBHOOK: webhook } = process.env;
@@ -17,27 +17,31 @@ const opens = (address) =>
   });
 
 const checks = [
-  ['it is ready, and has its database', () => answers('/readyz', 200)],
-  ['REST has its API document', () => answers('/openapi.json', 200)],
-  ['REST refuses a caller without a key', () => answers('/default/admin/keys', 401)],
-  [`sidecars reach gRPC at ${grpc}`, () => opens(grpc)],
-  ...(enrol ? [[`sidecars reach enrolment at ${enrol}`, () => opens(enrol)]] : []),
-  ...(webhook ? [[`API servers reach the webhook at ${webhook}`, () => opens(webhook)]] : []),
+  { name: 'it is ready, and has its database', check: () => answers('/readyz', 200) },
+  { name: 'REST has its API document', check: () => answers('/openapi.json', 200) },
+  { name: 'REST refuses a caller without a key', check: () => answers('/default/admin/keys', 401) },
+  { name: `sidecars reach gRPC at ${grpc}`, check: () => opens(grpc) },
+  ...(enrol ? [{ name: `sidecars reach enrolment at ${enrol}`, check: () => opens(enrol) }] : []),
+  ...(webhook ? [{ name: `API servers reach the webhook at ${webhook}`, check: () => opens(webhook) }] : []),
 ];
 
+const problemOf = (check) =>
+  check().then(
+    () => null,
+    (error) => error.cause?.message ?? error.message,
+  );
+const pauseMs = 2_000;
+/** Of all checks together: a minute. */
+let retries = 30;
 let failed = 0;
-for (const [name, check] of checks) {
-  let problem = null;
-  for (let left = 30; left > 0; left -= 1) {
-    problem = await check().then(
-      () => null,
-      (error) => error.cause?.message ?? error.message,
-    );
-    if (problem === null) break;
-    await new Promise((done) => setTimeout(done, 2_000));
+for (const { name, check } of checks) {
+  let problem = await problemOf(check);
+  for (; problem !== null && retries > 0; retries -= 1) {
+    await new Promise((done) => setTimeout(done, pauseMs));
+    problem = await problemOf(check);
   }
   if (problem !== null) failed += 1;
-  console.log(problem === null ? `ok      ${name}` : `FAILED  ${name}: ${problem}`);
+  process.stdout.write(problem === null ? `ok      ${name}\n` : `FAILED  ${name}: ${problem}\n`);
 }
-console.log(`${checks.length} checks, ${failed} failed`);
+process.stdout.write(`${checks.length} checks, ${failed} failed\n`);
 process.exitCode = failed === 0 ? 0 : 1;
