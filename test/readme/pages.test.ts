@@ -60,3 +60,12 @@ test('every block of these pages has a known mark', () => {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   expect(readPages(root, findPages(root)).problems).toEqual([]);
 });
+
+test('the page that the cluster test runs has blocks of shell commands alone, and each can be run', () => {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const { pages, problems } = readPages(root, ['docs/operate/try-kubernetes.md']);
+  const blocks = pages.flatMap((page) => page.blocks);
+  expect(problems).toEqual([]);
+  expect(blocks.length).toBeGreaterThan(4);
+  expect(new Set(blocks.map(({ kind }) => kind))).toEqual(new Set(['shell']));
+});
