@@ -30,12 +30,23 @@ async function listSidecars({ print, client }: Asked<object>): Promise<void> {
       { head: 'spool', of: (row) => part(row, 'status', 'spool', 'records') },
       { head: 'unrecorded', of: (row) => part(row, 'status', 'unrecorded') },
       { head: 'outage', of: (row) => part(row, 'status', 'outageDecisions') },
+      { head: 'clock', of: clock },
       { head: 'lacks', of: (row) => row['lacks'] },
       { head: 'not taken', of: (row) => part(row, 'status', 'refused', 'spools') },
       { head: 'refused', of: (row) => part(row, 'lastNack', 'code') },
     ],
   });
   if (!print.json) print.note(`the newest revision is ${numberIn(answer, 'revision')}`);
+}
+
+/** Clocks that NTP keeps do not differ by so much. */
+const clockSecondsMax = 60;
+
+/** Returns how far the clock of a sidecar is from that of the control plane; nothing if it is right. */
+function clock(row: Row): unknown {
+  const ahead = part(row, 'status', 'clockAheadSeconds');
+  if (typeof ahead !== 'number' || Math.abs(ahead) <= clockSecondsMax) return null;
+  return `${Math.abs(ahead)} s ${ahead > 0 ? 'ahead' : 'behind'}`;
 }
 
 /** Returns a nested field; null when it does not exist. */

@@ -46,9 +46,17 @@ async function askHealth(url: string): Promise<{ readonly ok: boolean; readonly 
   }
 }
 
-function policyWords({ revision, ageMs, connected }: Readonly<Record<string, unknown>>): string {
+/** Clocks that NTP keeps do not differ by so much. */
+const clockMsMax = 60_000;
+
+function clockWords(aheadMs: unknown): string {
+  if (typeof aheadMs !== 'number' || Math.abs(aheadMs) <= clockMsMax) return '';
+  return `; its clock is ${Math.round(Math.abs(aheadMs) / 1_000)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of the control plane: set it`;
+}
+
+function policyWords({ revision, ageMs, connected, clockAheadMs }: Readonly<Record<string, unknown>>): string {
   if (typeof revision !== 'number') return 'no policy has been received';
   const seconds = typeof ageMs === 'number' ? Math.round(ageMs / 1_000) : null;
   const heard = connected === true ? 'connected' : `not connected; the last message of the control plane came ${seconds ?? '?'} s ago`;
-  return `policy of revision ${revision}, ${heard}`;
+  return `policy of revision ${revision}, ${heard}${clockWords(clockAheadMs)}`;
 }

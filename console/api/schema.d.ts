@@ -12483,6 +12483,8 @@ export interface operations {
                             lastSeen: string;
                             /** @description as it reports; null: it has not reported yet */
                             status: {
+                                /** @description how far its clock is ahead of that of the control plane; negative: behind; null: it does not report it */
+                                clockAheadSeconds: number | null;
                                 /** @description decisions by the outage rule, since its start */
                                 outageDecisions: number;
                                 /** @description spools that the control plane does not take, with what is unacknowledged in them; its log says why */

@@ -63,7 +63,16 @@ export function problemsOf(sidecar: Sidecar): readonly Problem[] {
   return problems;
 }
 
-function problemsOfStatus({ spool, unrecorded, outageDecisions, refused }: NonNullable<Sidecar['status']>): readonly Problem[] {
+/** Clocks that NTP keeps do not differ by so much. */
+const clockSecondsMax = 60;
+
+function problemsOfStatus({
+  spool,
+  unrecorded,
+  outageDecisions,
+  refused,
+  clockAheadSeconds,
+}: NonNullable<Sidecar['status']>): readonly Problem[] {
   const problems: Problem[] = [];
   if (refused.spools > 0)
     problems.push({
@@ -82,6 +91,13 @@ function problemsOfStatus({ spool, unrecorded, outageDecisions, refused }: NonNu
       tone: 'limit',
       words: `${spool.records.toLocaleString()} entries wait for ${lengthWords(spool.ageSeconds)}`,
       meaning: 'They are on its disk and not yet in the audit log.',
+    });
+  if (clockAheadSeconds !== null && Math.abs(clockAheadSeconds) > clockSecondsMax)
+    problems.push({
+      tone: 'limit',
+      words: `clock ${lengthWords(Math.abs(clockAheadSeconds))} ${clockAheadSeconds > 0 ? 'ahead' : 'behind'}`,
+      meaning:
+        'The clock of its machine is wrong, or that of the control plane. Keys expire by the time of the control plane, but its entries carry its own time.',
     });
   if (outageDecisions > 0)
     problems.push({

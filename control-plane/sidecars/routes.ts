@@ -48,6 +48,10 @@ const sidecar = object({
           ...object({ spools: integer, records: integer }),
           description: 'spools that the control plane does not take, with what is unacknowledged in them; its log says why',
         },
+        clockAheadSeconds: {
+          ...orNull({ type: 'integer' }),
+          description: 'how far its clock is ahead of that of the control plane; negative: behind; null: it does not report it',
+        },
       }),
     ),
     description: 'as it reports; null: it has not reported yet',
@@ -93,5 +97,6 @@ const shownSidecar = ({ sidecarId, connectedAt, lastSeen, lastNack, status, ...s
           unrecorded: status.unrecorded,
           outageDecisions: status.outageDecisions,
           refused: { spools: status.refusedSpools, records: status.refusedRecords },
+          clockAheadSeconds: status.clock?.aheadSeconds ?? null,
         },
 });

@@ -31,6 +31,7 @@ const columns = [
   ['outage_decisions', 'bigint'],
   ['refused_spools', 'bigint'],
   ['refused_records', 'bigint'],
+  ['clock_ahead_seconds', 'bigint'],
 ] as const;
 
 const valuesOf = ({ held, lastNack, status, ...seen }: SidecarSeen): readonly unknown[] => [
@@ -57,6 +58,7 @@ const valuesOf = ({ held, lastNack, status, ...seen }: SidecarSeen): readonly un
   status?.outageDecisions,
   status?.refusedSpools,
   status?.refusedRecords,
+  status?.clock?.aheadSeconds,
 ];
 
 const names = columns.map(([name]) => name).join(', ');
@@ -140,6 +142,7 @@ interface SidecarRow {
   readonly outage_decisions: string | null;
   readonly refused_spools: string | null;
   readonly refused_records: string | null;
+  readonly clock_ahead_seconds: string | null;
 }
 
 export interface SidecarList {
@@ -213,6 +216,7 @@ function sidecarFromRow(row: SidecarRow): ListedSidecar {
             outageDecisions: Number(row.outage_decisions),
             refusedSpools: Number(row.refused_spools),
             refusedRecords: Number(row.refused_records),
+            clock: row.clock_ahead_seconds === null ? null : { aheadSeconds: Number(row.clock_ahead_seconds) },
           },
   };
 }

@@ -13,6 +13,7 @@ import type { AskedCall as _tollgate_v1_AskedCall, AskedCall__Output as _tollgat
 import type { AskingRule as _tollgate_v1_AskingRule, AskingRule__Output as _tollgate_v1_AskingRule__Output } from './tollgate/v1/AskingRule.ts';
 import type { ClaimUse as _tollgate_v1_ClaimUse, ClaimUse__Output as _tollgate_v1_ClaimUse__Output } from './tollgate/v1/ClaimUse.ts';
 import type { Claimed as _tollgate_v1_Claimed, Claimed__Output as _tollgate_v1_Claimed__Output } from './tollgate/v1/Claimed.ts';
+import type { ClockDifference as _tollgate_v1_ClockDifference, ClockDifference__Output as _tollgate_v1_ClockDifference__Output } from './tollgate/v1/ClockDifference.ts';
 import type { Delta as _tollgate_v1_Delta, Delta__Output as _tollgate_v1_Delta__Output } from './tollgate/v1/Delta.ts';
 import type { Entry as _tollgate_v1_Entry, Entry__Output as _tollgate_v1_Entry__Output } from './tollgate/v1/Entry.ts';
 import type { Heartbeat as _tollgate_v1_Heartbeat, Heartbeat__Output as _tollgate_v1_Heartbeat__Output } from './tollgate/v1/Heartbeat.ts';
@@ -52,6 +53,7 @@ export interface ProtoGrpcType {
       AskingRule: MessageTypeDefinition<_tollgate_v1_AskingRule, _tollgate_v1_AskingRule__Output>
       ClaimUse: MessageTypeDefinition<_tollgate_v1_ClaimUse, _tollgate_v1_ClaimUse__Output>
       Claimed: MessageTypeDefinition<_tollgate_v1_Claimed, _tollgate_v1_Claimed__Output>
+      ClockDifference: MessageTypeDefinition<_tollgate_v1_ClockDifference, _tollgate_v1_ClockDifference__Output>
       Delta: MessageTypeDefinition<_tollgate_v1_Delta, _tollgate_v1_Delta__Output>
       Entry: MessageTypeDefinition<_tollgate_v1_Entry, _tollgate_v1_Entry__Output>
       Form: EnumTypeDefinition

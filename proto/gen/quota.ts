@@ -6,6 +6,7 @@ import type { Answer as _tollgate_v1_Answer, Answer__Output as _tollgate_v1_Answ
 import type { Answers as _tollgate_v1_Answers, Answers__Output as _tollgate_v1_Answers__Output } from './tollgate/v1/Answers.ts';
 import type { Ask as _tollgate_v1_Ask, Ask__Output as _tollgate_v1_Ask__Output } from './tollgate/v1/Ask.ts';
 import type { Asks as _tollgate_v1_Asks, Asks__Output as _tollgate_v1_Asks__Output } from './tollgate/v1/Asks.ts';
+import type { ClockDifference as _tollgate_v1_ClockDifference, ClockDifference__Output as _tollgate_v1_ClockDifference__Output } from './tollgate/v1/ClockDifference.ts';
 import type { Counter as _tollgate_v1_Counter, Counter__Output as _tollgate_v1_Counter__Output } from './tollgate/v1/Counter.ts';
 import type { Delta as _tollgate_v1_Delta, Delta__Output as _tollgate_v1_Delta__Output } from './tollgate/v1/Delta.ts';
 import type { Entry as _tollgate_v1_Entry, Entry__Output as _tollgate_v1_Entry__Output } from './tollgate/v1/Entry.ts';
@@ -47,6 +48,7 @@ export interface ProtoGrpcType {
       Answers: MessageTypeDefinition<_tollgate_v1_Answers, _tollgate_v1_Answers__Output>
       Ask: MessageTypeDefinition<_tollgate_v1_Ask, _tollgate_v1_Ask__Output>
       Asks: MessageTypeDefinition<_tollgate_v1_Asks, _tollgate_v1_Asks__Output>
+      ClockDifference: MessageTypeDefinition<_tollgate_v1_ClockDifference, _tollgate_v1_ClockDifference__Output>
       Counter: MessageTypeDefinition<_tollgate_v1_Counter, _tollgate_v1_Counter__Output>
       Delta: MessageTypeDefinition<_tollgate_v1_Delta, _tollgate_v1_Delta__Output>
       Entry: MessageTypeDefinition<_tollgate_v1_Entry, _tollgate_v1_Entry__Output>

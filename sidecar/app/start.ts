@@ -10,6 +10,7 @@ import type { Log } from '../base/log.ts';
 import type { Sidecar } from '../doors/sidecar.ts';
 import { createPolicyCell, type PolicyCell } from '../engine/snapshot/cell.ts';
 import { holdsKey } from '../engine/snapshot/holds-key.ts';
+import { createClockWatch } from '../engine/snapshot/plane-time.ts';
 import { keepOnDisk } from '../engine/snapshot/keep.ts';
 import type { SnapshotMessage } from '../engine/snapshot/verify.ts';
 import type { Durability } from '../engine/spool/append.ts';
@@ -90,6 +91,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   };
   const sidecar = sidecarOf({ cell, engine, readiness, linkCredentials, close });
   const version = readVersion();
+  const watchClock = createClockWatch({ cell, clock, log });
   readiness.follower = followPolicy(
     {
       cell,
@@ -101,7 +103,10 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       onRefused: () => keeper.drop(),
       // The control plane is available again, so retries that wait for their backoff start now.
       onOpen: () => engine.retryNow(),
-      onState: () => readiness.changed(),
+      onState: () => {
+        watchClock();
+        readiness.changed();
+      },
     },
     { sidecarId, bootId: randomBytes(8).toString('hex'), form: form === 'process' ? 'FORM_PROCESS' : 'FORM_LIBRARY' },
   );
@@ -199,7 +204,10 @@ function statusOf(sidecar: Sidecar, version: string): Status {
   const { records, bytes, oldestAgeMs, refusedSpools, refusedRecords } = sidecar.shipping();
   const { unrecorded, outageDecisions } = sidecar;
   const ofSpool = { spoolRecords: records, spoolBytes: bytes, spoolAgeMs: Math.round(oldestAgeMs) };
-  return { ...ofSpool, refusedSpools, refusedRecords, unrecorded, outageDecisions, version };
+  const { clockAheadMs } = sidecar.cell.status();
+  // Seconds, so that a change of some ms is no new status.
+  const clock = clockAheadMs === null ? {} : { clock: { aheadSeconds: Math.round(clockAheadMs / 1000) } };
+  return { ...ofSpool, refusedSpools, refusedRecords, unrecorded, outageDecisions, version, ...clock };
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   LogController,
 } from 'fastify';
 import type { Registry } from 'prom-client';
+import { planeTime } from '../engine/snapshot/plane-time.ts';
 import type { Entrance } from './entrance/entrance.ts';
 import { publicError } from './errors.ts';
 import { type HookStatus, registerHooks } from './hooks/hooks.ts';
@@ -67,7 +68,7 @@ export function buildServer({
     clock,
     missing: answerMissing,
     bodies: entrance.bodies,
-    whose: (authorization) => callerOf(cell.current, clock.wallTime(), authorization),
+    whose: (authorization) => callerOf(cell.current, planeTime(sidecar.govern), authorization),
   });
   app.setErrorHandler<FastifyError>((error, _request, reply) => {
     const { status, message } = publicError(error);

@@ -47,6 +47,7 @@ test('each sidecar is a row, with its revision, how far it is behind and its sta
     refusedSpools: 1,
     refusedRecords: 4,
     version: '0.1.0',
+    clock: { aheadSeconds: -3_600 },
   });
   enters('edge-b', newest - 1).refused('hash_mismatch', 'the entries hash as something else');
   const left = enters('edge-c', newest);
@@ -56,8 +57,10 @@ test('each sidecar is a row, with its revision, how far it is behind and its sta
   const { code, out, err } = await tollgate(['sidecars', 'list']);
   expect({ code, err }).toEqual({ code: 0, err: `the newest revision is ${newest}\n` });
   const [head, a, b, c, ...more] = out.trimEnd().split('\n');
-  expect(head).toMatch(/^id +form +version +connected +revision +behind +spool +unrecorded +outage +lacks +not taken +refused$/);
-  expect(a).toMatch(new RegExp(`^edge-a +library +0\\.1\\.0 +\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\dZ +${newest} +0 +3 +1 +2 +1$`));
+  expect(head).toMatch(/^id +form +version +connected +revision +behind +spool +unrecorded +outage +clock +lacks +not taken +refused$/);
+  expect(a).toMatch(
+    new RegExp(`^edge-a +library +0\\.1\\.0 +\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\dZ +${newest} +0 +3 +1 +2 +3600 s behind +1$`),
+  );
   expect(b).toMatch(new RegExp(`^edge-b +library +\\d{4}-.*Z +${newest - 1} +1 \\(\\d+ s\\) +hash_mismatch$`));
   expect(c).toMatch(/^edge-c +library +no, seen \d{4}-/);
   expect(more).toEqual([]);

@@ -89,6 +89,7 @@ test('a sidecar is listed with its revision and its state, follows the newest re
       unrecorded: 0,
       outageDecisions: 0,
       refused: { spools: 0, records: 0 },
+      clockAheadSeconds: 0,
     },
   });
   const next = await plane.writePolicy({ unknownAgents: 'allow' });
@@ -99,6 +100,30 @@ test('a sidecar is listed with its revision and its state, follows the newest re
   await expect.poll(async () => (await listed('edge-1'))?.connected).toBe(false);
   expect(await listed('edge-1')).toMatchObject({ held: { number: next }, lag: { revisions: 0 } });
 });
+
+test('a sidecar whose clock is wrong is listed with the difference, and one of an earlier version reports none', async () => {
+  const { wire } = await greeted('clock');
+  wire.write(statusOf());
+  await expect.poll(async () => (await listed('clock'))?.status ?? null).toMatchObject({ clockAheadSeconds: null });
+  wire.write(statusOf({ clock: { aheadSeconds: -3_600 } }));
+  await expect.poll(async () => (await listed('clock'))?.status ?? null).toMatchObject({ clockAheadSeconds: -3_600 });
+  wire.close();
+});
+
+test('a sidecar compares its clock with that of the control plane, warns once, and reports the difference', async () => {
+  plane.aheadMs = 3_600_000;
+  try {
+    const { logs, sidecar } = await followPlane(plane, { key: sync.key, sidecarId: 'slow-clock' });
+    expect(await logs(clockDiffers)).toMatchObject({ clockAheadSeconds: -3_600 });
+    expect(sidecar.cell.status().clockAheadMs).toBeLessThan(-3_590_000);
+    await expect.poll(async () => (await listed('slow-clock'))?.status ?? null).toMatchObject({ clockAheadSeconds: -3_600 });
+  } finally {
+    plane.aheadMs = 0;
+  }
+});
+
+const clockDiffers =
+  'the clock of this machine differs from that of the control plane by more than a minute; keys expire by the time of the control plane, but entries carry the time of this machine: set its clock';
 
 test('a library is listed as one, also follows by deltas, and reconnects by its file with the revision that it held', async () => {
   const spoolDir = temporaryFolder();
@@ -424,6 +449,11 @@ const falseClaims: readonly (readonly [string, Falsehood, RegExp])[] = [
     'the largest count there is',
     (wire) => wire.write(statusOf({ unrecorded: '18446744073709551615' })),
     /^INVALID_ARGUMENT: status.unrecorded/,
+  ],
+  [
+    'a clock that is no number of seconds',
+    (wire) => wire.write(statusOf({ clock: { aheadSeconds: '9223372036854775807' } })),
+    /^INVALID_ARGUMENT: status.clock.ahead_seconds must be a number of seconds/,
   ],
   ['no version', (wire) => wire.write(statusOf({ version: '' })), /^INVALID_ARGUMENT: status.version/],
   ['a version with a line break', (wire) => wire.write(statusOf({ version: '1\n2' })), /^INVALID_ARGUMENT: status.version/],

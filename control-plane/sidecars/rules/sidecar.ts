@@ -20,6 +20,8 @@ export interface SidecarStatus {
   readonly refusedSpools: number;
   readonly refusedRecords: number;
   readonly version: string;
+  /** How far its clock is ahead of that of the control plane; negative: behind. Absent or null: it does not report it. */
+  readonly clock?: { readonly aheadSeconds: number } | null;
 }
 
 export interface SidecarNack {
@@ -120,6 +122,8 @@ const versionForm = /^[\w.+-]{1,64}$/;
 export function statusProblem(status: SidecarStatus): string | null {
   const wrong = counts.find((name) => !Number.isSafeInteger(status[name]) || status[name] < 0);
   if (wrong !== undefined) return `status.${wrong} must be a count, is ${status[wrong]}`;
+  const ahead = status.clock?.aheadSeconds ?? 0;
+  if (!Number.isSafeInteger(ahead)) return `status.clock.ahead_seconds must be a number of seconds, is ${ahead}`;
   return versionForm.test(status.version) ? null : 'status.version must be 1 to 64 letters, digits and . _ + -';
 }
 

@@ -17,6 +17,9 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
   );
   gauge('tollgate_policy_connected', '1 while the policy stream is open', () => Number(sidecar.cell.status().connected));
   gauge('tollgate_policy_outage', '1 while the outage rule of the workspace decides', () => Number(sidecar.cell.status().outage));
+  const clockAhead =
+    'How far the clock of this machine is ahead of that of the control plane, in seconds; negative: behind; 0 until it is known';
+  gauge('tollgate_clock_ahead_seconds', clockAhead, () => (sidecar.cell.status().clockAheadMs ?? 0) / 1000);
   total('tollgate_outage_decisions_total', 'Decisions made by a policy older than the outage rule allows', () => sidecar.outageDecisions);
   gauge('tollgate_spools_refused', 'Spools that the control plane refuses', () => sidecar.shipping().refusedSpools);
   gauge('tollgate_spool_records', 'Entries that the control plane has not acknowledged', () => sidecar.shipping().records);

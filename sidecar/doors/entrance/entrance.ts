@@ -4,6 +4,7 @@
 // requests were refused.
 import type { FastifyRequest } from 'fastify';
 import type { Identity } from '../../engine/decide/call.ts';
+import { planeTime } from '../../engine/snapshot/plane-time.ts';
 import type { Sidecar } from '../sidecar.ts';
 import { BodyMemory } from './body-memory.ts';
 import { authenticate, type EntranceRefusal, noPolicy } from './key.ts';
@@ -114,7 +115,7 @@ export function createEntrance({
     enter: ({ authorization, workspace, peerUid }) => {
       const index = sidecar.cell.current;
       if (index === null) return noPolicy;
-      const checked = authenticate(index, clock.wallTime(), authorization, workspace);
+      const checked = authenticate(index, planeTime(sidecar.govern), authorization, workspace);
       if ('status' in checked) {
         metrics.unauthenticated();
         return checked;

@@ -10,6 +10,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { readCallerHeaders } from '../entrance/caller-headers.ts';
 import { type Entrance, type LetIn, shownBy } from '../entrance/entrance.ts';
 import { heldBy } from '../../engine/govern/run.ts';
+import { planeTime } from '../../engine/snapshot/plane-time.ts';
 import { type EntranceRefusal, keyStands } from '../entrance/key.ts';
 import { boundExchanges, createCallers } from './http/callers.ts';
 import type { Door, DoorRequest } from './door.ts';
@@ -37,13 +38,13 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: McpP
   const { sidecar, enter, crowded } = entrance;
   const enterAs = (request: FastifyRequest): LetIn | EntranceRefusal => enter(shownBy(request));
   const programs = createProgramUpstreams({ newId: sidecar.govern.newId });
-  const { clock } = sidecar.govern;
+  const wallTime = (): number => planeTime(sidecar.govern);
   // `callers` is created first. So on a new snapshot, callers without a valid key are disconnected before any stream is
   // notified.
-  const callers = createCallers({ cell: sidecar.cell, wallTime: clock.wallTime });
+  const callers = createCallers({ cell: sidecar.cell, wallTime });
   const streams = createOpenStreams(sidecar.cell, servers);
   const mcpSessions = createMcpSessions((error) => app.log.error({ err: error }, 'the outcome of a tool call could not be recorded'));
-  sidecar.cell.onSwap((index) => mcpSessions.keepOnly(({ keyId }) => keyStands(index, clock.wallTime(), keyId)));
+  sidecar.cell.onSwap((index) => mcpSessions.keepOnly(({ keyId }) => keyStands(index, wallTime(), keyId)));
   const door: Door = {
     ...entrance,
     mcpSessions,

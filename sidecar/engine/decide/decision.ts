@@ -173,8 +173,8 @@ export interface Freshness {
   readonly connected: boolean;
   readonly heardAt: number;
   /**
-   * How far the clock of the control plane is ahead of the clock of this machine, in ms. Conditions read the time of the
-   * control plane. Absent: it is not known.
+   * How far the clock of the control plane is ahead of the clock of this machine, in ms. Keys expire by the time of the
+   * control plane, and conditions read it. Absent: it is not known.
    */
   readonly aheadMs?: number;
 }

@@ -4,6 +4,7 @@
 import { canonicalJson, NotJson } from '@tollgate/proto/contract';
 import { Undecided } from '../conditions/values.ts';
 import type { CallFacts } from '../decide/cases.ts';
+import { planeTime } from '../snapshot/plane-time.ts';
 import type { GovernDeps } from './governing.ts';
 import { exactProblem, plainCopy } from './plain-data.ts';
 
@@ -52,7 +53,7 @@ export class CallInput implements CallFacts {
 
   /** The time of day by the control plane's clock, as far as it is known. All conditions of one decision read the same time. */
   get wallTime(): number {
-    this.#wallTime ??= this.#deps.clock.wallTime() + (this.#deps.cell.freshness.aheadMs ?? 0);
+    this.#wallTime ??= planeTime(this.#deps);
     return this.#wallTime;
   }
 

@@ -18,6 +18,7 @@ import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
 import { createRunUsage, type RunUsage, type UsedCaps } from '../limits/usage.ts';
 import type { Numbers } from '../redact/index.ts';
+import { planeTime } from '../snapshot/plane-time.ts';
 import { callerText, type RunFacts } from './audit-entry.ts';
 import type { GovernDeps, Governing } from './governing.ts';
 
@@ -159,14 +160,15 @@ function boundWith(caller: Caller, facts: RunFacts): BoundCaller {
 /**
  * Binds the run to the current snapshot. Returns the caller, or the decision that already denies every call of the run.
  */
-export function rebind({ cell, clock }: GovernDeps, run: GovernedRun): { readonly caller: Caller } | { readonly barred: Decision } {
+export function rebind(deps: GovernDeps, run: GovernedRun): { readonly caller: Caller } | { readonly barred: Decision } {
+  const { cell } = deps;
   if (cell.refused !== null) return { barred: refuse('key_revoked', `the control plane refuses this sidecar's key: ${cell.refused}`) };
   if (cell.current === null) return { barred: refuse('snapshot_missing', 'no policy has been received yet') };
   if (run.barred !== undefined) return { barred: run.barred };
   const { caller, decidedBy } = boundOf(run);
   run.decidedBy = decidedBy;
   const expiresAt = caller.key?.expiresAt ?? null;
-  return expiresAt !== null && clock.wallTime() >= expiresAt ? { barred: refuse('key_revoked', 'the key has expired') } : { caller };
+  return expiresAt !== null && planeTime(deps) >= expiresAt ? { barred: refuse('key_revoked', 'the key has expired') } : { caller };
 }
 
 /** Returns the decision that denies each call of the run, whatever its tool. Null: there is no such decision. */

@@ -13,6 +13,7 @@ import { buildIndex, type Index, renumberIndex } from '../decide/build-index.ts'
 import { changeIndex } from '../decide/change-index.ts';
 import { isStale } from '../decide/decide.ts';
 import type { Freshness } from '../decide/decision.ts';
+import { measuredAhead } from './plane-time.ts';
 import { type DeltaMessage, type SnapshotMessage, verifyDelta, verifySnapshot } from './verify.ts';
 
 export type OfferResult =
@@ -32,6 +33,11 @@ interface CellStatus {
    */
   readonly outage: boolean;
   readonly refused: string | null;
+  /**
+   * How far the clock of this machine is ahead of that of the control plane, in ms; negative: it is behind. Null: it is
+   * not known.
+   */
+  readonly clockAheadMs: number | null;
   readonly lastNack: { readonly code: NackCode; readonly message: string } | null;
 }
 
@@ -73,19 +79,6 @@ interface CellClock {
 
 export function createPolicyCell(clock: CellClock, workspace: string): PolicyCell {
   return new HeldPolicy(clock, workspace);
-}
-
-// A difference of more than a year means that one of the two clocks is not set. Then the clock of this machine is used.
-const aheadMsMax = 366 * 86_400_000;
-// A larger change is not the delay of a message. One of the clocks was set.
-const driftMsMax = 2_000;
-
-/**
- * Returns the difference of two clocks after one more measurement. Small changes come from the delay of messages, so they
- * are averaged.
- */
-function averaged(held: number | undefined, measured: number): number {
-  return held === undefined || Math.abs(measured - held) > driftMsMax ? measured : held + (measured - held) / 8;
 }
 
 class HeldPolicy implements PolicyCell {
@@ -169,6 +162,7 @@ class HeldPolicy implements PolicyCell {
       ageMs: Number.isFinite(this.#freshness.heardAt) ? Math.max(0, this.#now() - this.#freshness.heardAt) : null,
       outage: this.#current !== null && isStale(this.#current, this.#freshness, this.#now()),
       refused: this.#refused,
+      clockAheadMs: this.#aheadMs === undefined ? null : Math.round(0 - this.#aheadMs),
       lastNack: this.#lastNack,
     };
   }
@@ -238,8 +232,7 @@ class HeldPolicy implements PolicyCell {
   #compareClocks(timeMs: number): void {
     const wallTime = this.#wallTime?.();
     if (wallTime === undefined) return;
-    const measured = timeMs - wallTime;
-    this.#aheadMs = Math.abs(measured) <= aheadMsMax ? averaged(this.#aheadMs, measured) : undefined;
+    this.#aheadMs = measuredAhead(this.#aheadMs, timeMs, wallTime);
   }
 
   #nack(code: NackCode, words: string): OfferResult {

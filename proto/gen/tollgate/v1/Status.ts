@@ -1,5 +1,6 @@
 // Original file: tollgate/v1/policy.proto
 
+import type { ClockDifference as _tollgate_v1_ClockDifference, ClockDifference__Output as _tollgate_v1_ClockDifference__Output } from '../../tollgate/v1/ClockDifference.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Status {
@@ -11,6 +12,7 @@ export interface Status {
   'version'?: (string);
   'refusedSpools'?: (number | string | Long);
   'refusedRecords'?: (number | string | Long);
+  'clock'?: (_tollgate_v1_ClockDifference | null);
 }
 
 export interface Status__Output {
@@ -22,4 +24,5 @@ export interface Status__Output {
   'version': (string);
   'refusedSpools': (number);
   'refusedRecords': (number);
+  'clock': (_tollgate_v1_ClockDifference__Output | null);
 }

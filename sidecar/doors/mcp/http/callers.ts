@@ -21,7 +21,7 @@ export interface Callers {
 
 interface PolicyAndClock {
   readonly cell: Pick<PolicyCell, 'current' | 'onSwap'>;
-  /** Returns the time in ms since 1970. */
+  /** Returns the time by which keys expire, in ms since 1970. */
   readonly wallTime: () => number;
 }
 

@@ -19,6 +19,7 @@ test('an empty cell holds nothing, had no contact, and reports both', () => {
     ageMs: null,
     outage: false,
     refused: null,
+    clockAheadMs: null,
     lastNack: null,
   });
   expect(cell.whole()).toBeNull();
