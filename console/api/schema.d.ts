@@ -3514,6 +3514,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -3695,7 +3706,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -3780,6 +3791,17 @@ export interface operations {
             /** @description There is no such thing in this workspace. */
             404: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3941,7 +3963,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -4063,7 +4085,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -4229,7 +4251,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -4365,7 +4387,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -4477,6 +4499,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -4541,6 +4574,17 @@ export interface operations {
             /** @description There is no such thing in this workspace. */
             404: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4623,6 +4667,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4786,6 +4841,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -4884,6 +4950,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -4953,6 +5030,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5446,6 +5534,17 @@ export interface operations {
             /** @description There is no such thing in this workspace. */
             404: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6072,6 +6171,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -6135,6 +6245,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6264,6 +6385,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -6371,6 +6503,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -6456,6 +6599,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6587,6 +6741,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -6694,6 +6859,17 @@ export interface operations {
             /** @description The body is not application/json. */
             415: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6824,6 +7000,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -6934,7 +7121,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -7046,6 +7233,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7175,6 +7373,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -7260,6 +7469,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -7328,7 +7548,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -7411,6 +7631,17 @@ export interface operations {
             /** @description There is no such thing in this workspace. */
             404: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7541,6 +7772,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -7650,6 +7892,17 @@ export interface operations {
             /** @description The body is not application/json. */
             415: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7782,6 +8035,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -7901,6 +8165,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -7994,6 +8269,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -8074,7 +8360,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -8164,6 +8450,17 @@ export interface operations {
             /** @description There is no such thing in this workspace. */
             404: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8270,6 +8567,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -8352,7 +8660,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -8456,6 +8764,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -8527,6 +8846,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8614,7 +8944,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -9078,6 +9408,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -9260,6 +9601,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -9331,6 +9683,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -9770,6 +10133,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -9873,6 +10247,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -9939,6 +10324,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10064,6 +10460,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -10171,6 +10578,17 @@ export interface operations {
             /** @description The body is not application/json. */
             415: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10292,6 +10710,17 @@ export interface operations {
             /** @description The body is not application/json. */
             415: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10422,6 +10851,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -10488,6 +10928,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10616,6 +11067,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -10692,6 +11154,17 @@ export interface operations {
             /** @description There is no such thing in this workspace. */
             404: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10814,6 +11287,17 @@ export interface operations {
             /** @description The body is not application/json. */
             415: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10950,6 +11434,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -11027,6 +11522,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -11184,6 +11690,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -11330,6 +11847,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -11418,6 +11946,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -11589,6 +12128,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -11659,6 +12209,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -11722,6 +12283,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -11851,6 +12423,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -11958,6 +12541,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -12035,6 +12629,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -12131,6 +12736,17 @@ export interface operations {
             /** @description The body is not application/json. */
             415: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -12296,7 +12912,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -12384,7 +13000,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -12534,6 +13150,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -12650,7 +13277,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -12789,6 +13416,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -12908,6 +13546,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -13004,6 +13653,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -13070,6 +13730,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13217,7 +13888,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -13313,6 +13984,17 @@ export interface operations {
             /** @description There is no such thing in this workspace. */
             404: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13426,6 +14108,17 @@ export interface operations {
             /** @description The body is not application/json. */
             415: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13547,6 +14240,17 @@ export interface operations {
             /** @description The body is not application/json. */
             415: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13677,7 +14381,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -13800,6 +14504,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -13885,6 +14600,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -14035,6 +14761,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -14098,6 +14835,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -14227,7 +14975,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -14345,7 +15093,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Too many requests; Retry-After says when to try again. */
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
             429: {
                 headers: {
                     /** @description seconds */
@@ -14418,6 +15166,17 @@ export interface operations {
             /** @description Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token. */
             403: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -14546,6 +15305,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -14652,6 +15422,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description An internal error of this server. */
             500: {
                 headers: {
@@ -14733,6 +15514,17 @@ export interface operations {
             /** @description There is no such thing in this workspace. */
             404: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Too many requests, or too many keys of this network were not valid; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {

@@ -14,6 +14,7 @@ import type { RandomBytes } from './rules/key.ts';
 import type { ApprovalParts } from '../approvals/operations/parts.ts';
 import type { ModelCatalogue } from '../agents/rules/catalogue.ts';
 import { unauthenticated } from '../base/refusal.ts';
+import type { KeyLookups } from './operations/key-lookups.ts';
 import type { Discover } from '../runs/mcp/discover.ts';
 import type { Reach } from '../runs/mcp/reach.ts';
 import { findActor } from './store/actors.ts';
@@ -39,6 +40,8 @@ export interface OperationDeps {
   /** Notifies live streams of changes of a workspace. */
   readonly revisions: RevisionChanges;
   readonly clock: () => Date;
+  /** Finds the actors of keys. */
+  readonly keyLookups: KeyLookups;
   readonly random: RandomBytes;
   readonly defaults: PolicyDefaults;
   /** The capabilities that are needed to understand a policy. */
@@ -148,7 +151,10 @@ export function writeOperation<I, R extends object>(
       return { kept, answer: { ...result, revision: kept ? revision : revision - 1 } };
     };
     const { pool } = deps;
-    return (await inWriteTurn(pool, asker.workspaceId, () => inTransaction(pool, write, 'write', ({ kept }) => kept))).answer;
+    const { answer } = await inWriteTurn(pool, asker.workspaceId, () => inTransaction(pool, write, 'write', ({ kept }) => kept));
+    // The key that this write made may be used as soon as the answer is sent, before the notification of it arrives.
+    deps.keyLookups.outdate();
+    return answer;
   });
 }
 

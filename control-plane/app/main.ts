@@ -28,7 +28,8 @@ import { createCatalogue } from '../agents/rules/catalogue.ts';
 import { parseModelEndpoints } from '../agents/rules/model-endpoints.ts';
 import { microcentsFromCents } from '../runs/rules/money.ts';
 import { createGrpcMetrics } from '../grpc/metrics.ts';
-import { authenticate } from '../access/operations/authenticate.ts';
+import { authenticateSidecar } from '../access/operations/authenticate.ts';
+import { createKeyLookups, type KeyLookups } from '../access/operations/key-lookups.ts';
 import { createIngest } from '../audit/operations/ingest-batch.ts';
 import { watchIngest } from '../audit/operations/watch-ingest.ts';
 import { createNotary, openNotaryKey, readNotaryKey } from '../audit/operations/notary.ts';
@@ -38,8 +39,9 @@ import { createCrowdedKeys } from '../quota/operations/remove-excess-counters.ts
 import { seedFirstWorkspace } from '../workspaces/operations/seed-first-workspace.ts';
 import { createDiscover } from '../tool-servers/operations/discover.ts';
 import { loggable } from '../base/loggable.ts';
-import { createRevisionChanges } from '../publish/revision-changes.ts';
+import { createRevisionChanges, listeningTogether } from '../publish/revision-changes.ts';
 import { createReach } from '../runs/mcp/reach.ts';
+import type { RevisionListener } from '../publish/store/watch-revisions.ts';
 import { createModels } from '../runs/models/models.ts';
 import { createProviders } from '../runs/models/providers.ts';
 import { settingsFrom } from '../runs/models/settings.ts';
@@ -134,12 +136,14 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
   const signing = openSigningKey(config);
   if ('problem' in signing) return signing.problem;
   const database = await wireDatabase({ config, log, signal }, undo);
-  const parts = { ...database, clock: () => new Date(), random: (size: number) => randomBytes(size) };
+  const clock = (): Date => new Date();
+  const keyLookups = createKeyLookups({ ...database, clock });
+  const parts = { ...database, clock, keyLookups, random: (size: number) => randomBytes(size) };
   const seeded = await seedFirstWorkspace(parts, config);
   if (seeded.kind === 'refused') return seeded.reason;
   const sealer = config.secretKey === null ? null : createSealer(secretKeysIn(config.secretKey), randomBytes);
   const tls = await wireTls(
-    { ...parts, sealer, config, env, authenticate: (header) => authenticate(parts, header), registry, log },
+    { ...parts, sealer, config, env, authenticate: (...asked) => authenticateSidecar(parts, ...asked), registry, log },
     undo,
   ).catch(explainTaken(config.host, Number(config.enrolPort), 'TOLLGATE_ENROL_PORT'));
   const toolServers = toolServersOf({ config, env });
@@ -167,7 +171,8 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
   );
   const auditExport = await wireAuditExport({ ...deps, config, registry, log }, undo);
   const metrics = createGrpcMetrics(registry);
-  const policy = wirePolicy({ ...deps, ...asking, revisions, database, crowded, metrics: metrics.quota, log }, undo);
+  const heard = listeningTogether(revisions, outdating(keyLookups));
+  const policy = wirePolicy({ ...deps, ...asking, revisions: heard, database, crowded, metrics: metrics.quota, log }, undo);
   const intake = watchIngest(
     createIngest({ ...deps, committed: (records) => metrics.ingested(records), isWatched: (id) => deps.heads.isWatched(id) }),
     () => performance.now(),
@@ -217,6 +222,11 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
   const enrol = tls.enrolPort === null ? null : `${config.host}:${tls.enrolPort}`;
   announce({ ...rest, grpc: `${config.host}:${grpc.port}`, enrol }, seeded.kind === 'created' ? seeded.key : null);
   return null;
+}
+
+/** Any write may have added a key, also one of another control plane. */
+function outdating({ outdate }: Pick<KeyLookups, 'outdate'>): RevisionListener {
+  return { raised: outdate, removed: () => undefined, restored: outdate };
 }
 
 const problem = (what: string, why: string | null | undefined): readonly string[] => (why == null ? [] : [`${what}: ${why}`]);

@@ -4,7 +4,7 @@ import type { RevisionName } from '@tollgate/proto/contract';
 import type { Registry } from 'prom-client';
 import type { Logger } from 'pino';
 import type { OperationDeps } from '../access/operation.ts';
-import { authenticate, stillStands } from '../access/operations/authenticate.ts';
+import { authenticateSidecar, stillStands } from '../access/operations/authenticate.ts';
 import type { Undo } from '../base/undo.ts';
 import { exportRoster, type GrpcMetrics } from '../grpc/metrics.ts';
 import { type GrpcServer, type GrpcTls, startGrpcServer } from '../grpc/server.ts';
@@ -41,7 +41,7 @@ export async function wireGrpc(deps: GrpcDeps, undo: Undo): Promise<GrpcServer> 
       random: Math.random,
       metrics,
       log,
-      authenticate: (header) => authenticate(deps, header),
+      authenticate: (header, address) => authenticateSidecar(deps, header, address),
       stillStands: (actor) => stillStands(deps, actor),
       ingest,
       ledger,

@@ -4,7 +4,6 @@ import { hostname } from 'node:os';
 import { AppError } from '@tollgate/proto/contract';
 import type { Registry } from 'prom-client';
 import { type Config, serverNamesIn, serverNamesProblem } from './config.ts';
-import type { Actor } from '../access/rules/actor.ts';
 import { notFound } from '../base/refusal.ts';
 import { startEnrolListener } from '../certificates/enrol/listener.ts';
 import { createEnrolMetrics } from '../certificates/enrol/metrics.ts';
@@ -22,7 +21,7 @@ import type { Undo } from '../base/undo.ts';
 interface TlsDeps extends Pick<OperationDeps, 'pool' | 'clock' | 'sealer'> {
   readonly config: Pick<Config, 'host' | 'enrolPort' | 'tlsNames' | 'tlsDir'>;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
+  readonly authenticate: EnrolDeps['authenticate'];
   readonly registry: Registry;
   readonly log: EnrolDeps['log'] & Parameters<typeof maintainMaterial>[0]['log'];
 }

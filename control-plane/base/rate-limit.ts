@@ -15,6 +15,8 @@ export const writesPerMinute = 600;
 export interface RateLimit {
   /** Counts a request of `key`. Throws `rate_limited` with the seconds to wait. */
   take(key: string): void;
+  /** Returns whether the next request of `key` would be refused. */
+  isReached(key: string): boolean;
 }
 
 /** `what`: the words after the number in the error text. */
@@ -35,11 +37,14 @@ export function createRateLimit(
     }
   };
 
+  const recentOf = (key: string, now: number): readonly number[] => (taken.get(key) ?? []).filter((time) => time > now - windowMs);
+
   return {
+    isReached: (key) => recentOf(key, clock().getTime()).length >= perMinute,
     take(key) {
       const now = clock().getTime();
       sweep(now);
-      const recent = (taken.get(key) ?? []).filter((time) => time > now - windowMs);
+      const recent = recentOf(key, now);
       const oldest = recent[0];
       if (oldest !== undefined && recent.length >= perMinute) {
         const retryAfterSeconds = Math.max(1, Math.ceil((oldest + windowMs - now) / 1000));

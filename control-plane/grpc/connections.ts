@@ -99,6 +99,9 @@ export async function listenForConnections(
 /** Returns the name that grpc-js gives to the peer of a stream. */
 const peerOf = (address: string, port: number): string => `${address}:${port}`;
 
+/** Returns the address of a peer. */
+export const addressOf = (peer: string): string => peer.slice(0, Math.max(0, peer.lastIndexOf(':')));
+
 /** Measures how long one connection has had no authenticated stream. */
 function watchUse(uselessMs: number, leave: () => void, end: (wasOfUse: boolean) => void) {
   let streams = 0;

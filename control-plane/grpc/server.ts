@@ -19,7 +19,7 @@ import { mayServe } from '../sidecars/rules/forms.ts';
 import { grpcStatusOf } from '../base/errors.ts';
 import { type ApprovalEdgeDeps, serveApproval } from './approval.ts';
 import { type AuditEdgeDeps, serveShip } from './audit.ts';
-import { type ConnectionBounds, connectionBounds, type Connections, listenForConnections } from './connections.ts';
+import { addressOf, type ConnectionBounds, connectionBounds, type Connections, listenForConnections } from './connections.ts';
 import { createTlsCredentials, type TlsSource } from './credentials.ts';
 import { createIntake } from './intake.ts';
 import { atExpiry, peerProblem } from './peer.ts';
@@ -39,7 +39,7 @@ interface GrpcServerDeps
     Omit<QuotaEdgeDeps, 'looks'>,
     Omit<ApprovalEdgeDeps, 'looks' | 'approvalSeats'> {
   /** Throws a refusal if the header contains no valid key. */
-  readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
+  readonly authenticate: (authorization: string | undefined, address: string) => Promise<Actor>;
   readonly log: PolicyEdgeDeps['log'];
 }
 
@@ -155,7 +155,7 @@ function authenticated<Request, Response>(
     stream.pause();
     readOnlyWhileFlowing(stream);
     const [header] = stream.metadata.get('authorization');
-    authenticate(typeof header === 'string' ? header : undefined)
+    authenticate(typeof header === 'string' ? header : undefined, addressOf(stream.getPeer()))
       .then((actor) => {
         // The stream has already emitted its end events and will not emit them again.
         if (stream.cancelled || stream.destroyed) return;

@@ -175,10 +175,10 @@ function schemaOf(hook: Hook, inWorkspace: boolean): FastifySchema {
 }
 
 /**
- * The statuses for malformed requests. Hook routes do not answer with them, because with a valid key such a request
- * gets a decision with status 200.
+ * The statuses for malformed and for too many requests. Hook routes do not answer with them, because such a request gets
+ * a decision with status 200.
  */
-const decided = ['400', '413', '415'];
+const decided = ['400', '413', '415', '429'];
 
 /** Adds the decision to the schema of every error answer. */
 function denying(response: unknown, body: JsonSchema): object {

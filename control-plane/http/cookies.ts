@@ -28,12 +28,13 @@ export function cookieOptions(publicUrl: string | null): { readonly session: Opt
   };
 }
 
-export function shownBy({ headers, cookies, method }: FastifyRequest, publicUrl: string | null): RequestCredentials {
+export function shownBy({ headers, cookies, method, ip }: FastifyRequest, publicUrl: string | null): RequestCredentials {
   const csrf = headers['x-csrf-token'];
   return {
     authorization: headers.authorization,
     cookie: cookies[sessionCookieOf(publicUrl)],
     csrf: typeof csrf === 'string' ? csrf : undefined,
     method,
+    address: ip,
   };
 }

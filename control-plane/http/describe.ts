@@ -56,7 +56,7 @@ const reasons: Readonly<Record<ErrorCode, string>> = {
   stale_revision: 'The target of the change was changed after the revision in If-Match.',
   too_large: 'The body is larger than this operation takes.',
   unsupported_media: 'The body is not application/json.',
-  rate_limited: 'Too many requests; Retry-After says when to try again.',
+  rate_limited: 'Too many requests, or too many keys of this network were not valid; Retry-After says when to try again.',
   upstream_failed: 'Another server that this request depends on did not answer correctly.',
   internal: 'An internal error of this server.',
   unavailable: 'The database cannot be reached or cannot write, or the server is stopping; try again.',
@@ -84,6 +84,7 @@ export function describe(route: RouteDescription, checked: FastifySchema, securi
   const given: readonly ErrorCode[] = [
     ...(asks ? (['bad_request'] as const) : []),
     ...(security.length > 0 ? (['unauthenticated', 'forbidden'] as const) : []),
+    ...(security.some((one) => 'key' in one) ? (['rate_limited'] as const) : []),
     ...(reads ? (['too_large', 'unsupported_media'] as const) : []),
     ...refusals,
     'internal',

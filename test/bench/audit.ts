@@ -11,6 +11,7 @@ import { createCatalogue } from '../../control-plane/agents/rules/catalogue.ts';
 import type { ShippedRecord } from '../../control-plane/audit/rules/audit-batch.ts';
 import { entryFromRecord, openRecord } from '../../control-plane/audit/rules/audit-entry.ts';
 import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
+import { createKeyLookups } from '../../control-plane/access/operations/key-lookups.ts';
 import { createNotary, newNotaryKey } from '../../control-plane/audit/operations/notary.ts';
 import { exportAudit } from '../../control-plane/audit/operations/export-audit.ts';
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
@@ -76,6 +77,7 @@ async function openLog(server: EmbeddedPostgres, database: string, entries: numb
     heads: watchHeads(pool),
     revisions: createRevisionChanges(),
     clock: () => end,
+    keyLookups: createKeyLookups({ pool, clock: () => end }),
     random: randomBytes,
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },
     needs: policyNeeds,

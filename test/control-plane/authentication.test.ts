@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { makeSecret } from '../../control-plane/access/rules/key.ts';
 import { createRest, errorOf, field, type Rest } from './rest.ts';
 
@@ -7,6 +7,10 @@ beforeAll(async () => {
   rest = await createRest();
 });
 afterAll(() => rest.close());
+// Of each test, the failed keys of those before are a minute ago.
+beforeEach(() => {
+  rest.clock.now = new Date(rest.clock.now.getTime() + 61_000);
+});
 
 const paths = ['/api/v1/agents', '/acme/admin/workspacePolicy', '/acme/admin/audit', '/acme/admin/keys'];
 const ask = (path: string, authorization?: string) =>
@@ -51,12 +55,13 @@ test('a revoked key is 401 immediately', async () => {
 });
 
 test('an expired key is 401 from its instant on', async () => {
-  const body = { name: 'x', scopes: ['*'], expiresAt: '2026-06-25T12:01:00+00:00' };
-  const key = field(await rest.ask('POST', '/acme/admin/keys', { body }), 'key');
   const start = rest.clock.now;
-  rest.clock.now = new Date('2026-06-25T12:00:59.999Z');
+  const expiresAt = start.getTime() + 60_000;
+  const body = { name: 'x', scopes: ['*'], expiresAt: new Date(expiresAt).toISOString().replace('Z', '+00:00') };
+  const key = field(await rest.ask('POST', '/acme/admin/keys', { body }), 'key');
+  rest.clock.now = new Date(expiresAt - 1);
   expect((await rest.ask('GET', '/api/v1/agents', { key })).status).toBe(200);
-  rest.clock.now = new Date('2026-06-25T12:01:00.000Z');
+  rest.clock.now = new Date(expiresAt);
   expect((await rest.ask('GET', '/api/v1/agents', { key })).status).toBe(401);
   rest.clock.now = start;
 });

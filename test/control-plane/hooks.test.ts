@@ -296,6 +296,16 @@ test('a frozen workspace is denied by the next call', async () => {
   expect(await asks(use())).toMatchObject({ status: 200, body: { decision: 'allow' } });
 });
 
+test('after 10 keys of its network that are not valid, a hook with another one is a denial with 200, and a valid key is decided', async () => {
+  const bad = (at: number): string => `gsk_acme_${String(at).padStart(40, 'x')}`;
+  for (let at = 0; at < 10; at += 1) await asks(use(), bad(at));
+  expect(await asks(use(), bad(10))).toMatchObject({
+    status: 200,
+    body: { decision: 'deny', kind: 'retry', reason: expect.stringMatching(/^request_limit: /), retryAfterMs: expect.any(Number) },
+  });
+  expect(await asks(use())).toMatchObject({ status: 200, body: { decision: 'allow' } });
+});
+
 test('the log holds no key and no input', async () => {
   await asks(use({ tool_input: { note: 'rosebud' } }));
   await rest.ask('POST', '/govern/tool-use', { body: '{"tool_name":"rosebud"', headers: { 'content-type': 'application/json' } });

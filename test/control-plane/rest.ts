@@ -15,6 +15,7 @@ import { createApprovalWatch } from '../../control-plane/approvals/operations/wa
 import { fatigueBounds } from '../../control-plane/approvals/rules/fatigue.ts';
 import { createCatalogue } from '../../control-plane/agents/rules/catalogue.ts';
 import { microcentsFromCents } from '../../control-plane/runs/rules/money.ts';
+import { createKeyLookups } from '../../control-plane/access/operations/key-lookups.ts';
 import { createSessionLinks } from '../../control-plane/access/operations/session-link.ts';
 import { createApp } from '../../control-plane/http/app.ts';
 import type { AppDeps } from '../../control-plane/http/deps.ts';
@@ -113,6 +114,7 @@ export async function createRest(
     heads,
     revisions,
     clock: () => clock.now,
+    keyLookups: createKeyLookups({ pool: database.pool, clock: () => clock.now }),
     random: randomBytes,
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },
     needs: policyNeeds,

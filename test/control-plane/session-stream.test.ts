@@ -78,7 +78,7 @@ const quick = { keepAliveMs: 0, lookMs: 10, atLeastMs: 1 };
 test('it ends with its session, which leaves no change of the workspace, and when its time is over', async () => {
   const opened = await rest.ask('POST', '/acme/admin/session');
   const cookie = String(opened.headers['set-cookie']).split(';', 1)[0]?.split('=')[1];
-  const actor = await authenticateRequest(rest.deps, { authorization: undefined, cookie, csrf: undefined, method: 'GET' });
+  const actor = await authenticateRequest(rest.deps, { authorization: undefined, cookie, csrf: undefined, method: 'GET', address: '' });
   const items = followWorkspace(rest.deps, actor, new AbortController().signal, quick);
   expect((await items.next()).value).toMatchObject({ kind: 'workspace' });
   // Nothing has changed, so that the connection is only kept alive.

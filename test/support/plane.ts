@@ -21,7 +21,7 @@ import { onTestFinished } from 'vitest';
 import type { AuditBatch } from '../../control-plane/audit/rules/audit-batch.ts';
 import { createGrpcMetrics, exportRoster } from '../../control-plane/grpc/metrics.ts';
 import { type GrpcServer, type GrpcTls, startGrpcServer } from '../../control-plane/grpc/server.ts';
-import { authenticate, stillStands } from '../../control-plane/access/operations/authenticate.ts';
+import { authenticateSidecar, stillStands } from '../../control-plane/access/operations/authenticate.ts';
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
 import { maintainPartitions } from '../../control-plane/audit/operations/maintain-partitions.ts';
 import { createLedger } from '../../control-plane/quota/operations/ledger.ts';
@@ -103,7 +103,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
           random: () => 0.5,
           metrics,
           log,
-          authenticate: (header) => authenticate(rest.deps, header),
+          authenticate: (...asked) => authenticateSidecar(rest.deps, ...asked),
           stillStands: (actor) => stillStands(rest.deps, actor),
           ingest: (batch: AuditBatch) => plane.ingest(batch),
           ledger,

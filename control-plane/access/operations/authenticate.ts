@@ -1,13 +1,14 @@
-// Finds the actor of a key or of a session cookie. It queries the database for each request, so a revocation takes
-// effect immediately.
-import { hashKey, parseKey } from '@tollgate/proto/contract';
+// Finds the actor of a key or of a session cookie. It queries the database for each request of a valid key, so a
+// revocation takes effect immediately. What keys cost that are not valid is bounded in `key-lookups.ts`.
+import { AppError } from '@tollgate/proto/contract';
 import type { Actor } from '../rules/actor.ts';
 import { forbidden, unauthenticated } from '../../base/refusal.ts';
 import { hashToken, isCsrfOf, isToken } from '../rules/session.ts';
 import { findActor } from '../store/actors.ts';
 import type { OperationDeps } from '../operation.ts';
 
-type AuthenticateDeps = Pick<OperationDeps, 'pool' | 'clock'>;
+type StandingDeps = Pick<OperationDeps, 'pool' | 'clock'>;
+type AuthenticateDeps = StandingDeps & Pick<OperationDeps, 'keyLookups'>;
 
 /** The credentials that a request carries, each unchanged. */
 export interface RequestCredentials {
@@ -17,6 +18,8 @@ export interface RequestCredentials {
   /** The value of the header `X-CSRF-Token`. */
   readonly csrf: string | undefined;
   readonly method: string;
+  /** Where the request comes from, in the format of a socket. */
+  readonly address: string;
 }
 
 const bearer = /^Bearer +(\S+) *$/i;
@@ -25,10 +28,10 @@ const changesNothing: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 /** Authenticates by key or by cookie. A request with an Authorization header never uses its cookie. */
 export async function authenticateRequest(
   deps: AuthenticateDeps,
-  { authorization, cookie, csrf, method }: RequestCredentials,
+  { authorization, cookie, csrf, method, address }: RequestCredentials,
 ): Promise<Actor> {
-  if (authorization !== undefined || cookie === undefined) return authenticate(deps, authorization);
-  const actor = isToken(cookie) ? await actorOf(deps, 'session', hashToken(cookie)) : null;
+  if (authorization !== undefined || cookie === undefined) return authenticate(deps, authorization, address);
+  const actor = isToken(cookie) ? await findActor(deps.pool, { kind: 'session', hash: hashToken(cookie) }, deps.clock()) : null;
   if (actor === null) throw unauthenticated('the session is unknown or has ended; sign in again');
   // A browser also sends the cookie with requests that pages of other sites cause. Only our own pages can read the
   // value that the header `X-CSRF-Token` must have.
@@ -40,33 +43,37 @@ export async function authenticateRequest(
 }
 
 /**
- * Authenticates by key only. `authorization` is the unchanged header. Throws `unauthenticated`, which never tells why
- * the key is not valid.
+ * Authenticates by key only. `authorization` is the unchanged header, `address` is where it comes from. Throws
+ * `unauthenticated`, which never tells why the key is not valid, or `rate_limited` if too many keys of that network were
+ * not valid.
  */
-export async function authenticate(deps: AuthenticateDeps, authorization: string | undefined): Promise<Actor> {
+export async function authenticate(
+  { keyLookups }: Pick<AuthenticateDeps, 'keyLookups'>,
+  authorization: string | undefined,
+  address = '',
+): Promise<Actor> {
   const key = bearer.exec(authorization ?? '')?.[1];
   if (key === undefined) throw unauthenticated('a workspace API key is needed: Authorization: Bearer gsk_<workspace>_<random>');
-  const actor = await actorOfKey(deps, key);
+  const actor = await keyLookups.find(key, address);
   if (actor === null) throw unauthenticated('the API key is malformed, unknown, revoked or expired');
   return actor;
 }
 
-/** Returns the actor of a key. Null if the text is not a valid key of a workspace at this moment. */
-async function actorOfKey(deps: AuthenticateDeps, key: string): Promise<Actor | null> {
-  const parsed = parseKey(key);
-  if (parsed === null) return null;
-  const actor = await actorOf(deps, 'key', hashKey(key));
-  return actor?.slug === parsed.workspace ? actor : null;
-}
-
-const actorOf = ({ pool, clock }: AuthenticateDeps, kind: Actor['credential']['kind'], hash: string): Promise<Actor | null> =>
-  findActor(pool, { kind, hash }, clock());
+/**
+ * Authenticates a sidecar. It never throws `rate_limited`: a sidecar that is told so tries again and decides meanwhile by
+ * the policy it holds, and a sidecar whose key was revoked must stop. Otherwise another client of its network could keep
+ * it deciding, by sending keys that are not valid.
+ */
+export const authenticateSidecar = (...asked: Parameters<typeof authenticate>): Promise<Actor> =>
+  authenticate(...asked).catch((reason: unknown) => {
+    throw reason instanceof AppError && reason.code === 'rate_limited' ? unauthenticated(reason.publicMessage) : reason;
+  });
 
 /**
  * Reads the current state of an actor that was authenticated before. Used for connections that stay open. Null if the
  * actor's credential is no longer valid.
  */
-export const stillStands = ({ pool, clock }: AuthenticateDeps, { credential }: Actor): Promise<Actor | null> =>
+export const stillStands = ({ pool, clock }: StandingDeps, { credential }: Actor): Promise<Actor | null> =>
   findActor(pool, credential, clock());
 
 /** Throws `forbidden` if the key or session is not of the workspace that the path names. */

@@ -98,7 +98,7 @@ export function addSessionRoutes(app: FastifyInstance, deps: StreamDeps): void {
   const { publicUrl } = deps.config;
   const { session: options } = cookieOptions(publicUrl);
   const sessionCookie = sessionCookieOf(publicUrl);
-  const byKey = recognising(async ({ headers }) => authenticate(deps, headers.authorization));
+  const byKey = recognising(async ({ headers, ip }) => authenticate(deps, headers.authorization, ip));
   const byEither = recognising(async (request) => authenticateRequest(deps, shownBy(request, publicUrl)));
 
   app.post(url, { schema: schemas.open, onRequest: byKey.onRequest }, async (request, reply) => {

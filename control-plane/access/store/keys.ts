@@ -129,6 +129,19 @@ export async function revokeKeysFromBelow(db: Queryable, workspaceId: number, ui
  */
 const standing = `api_key k join member m on m.workspace_id = k.workspace_id and m.uid = coalesce(k.uid, k.made_by)`;
 
+/** How many bytes of the hash of a key `readKeyPrefixes` returns: two keys of a deployment have the same ones by accident only. */
+export const prefixBytes = 6;
+
+/** Returns the first bytes of the hashes of all keys of all workspaces that are valid at `now`, sorted, one after the other. */
+export async function readKeyPrefixes(db: Queryable, now: Date): Promise<Buffer> {
+  const { rows } = await db.query<{ prefixes: Buffer | null }>(
+    `select string_agg(decode(left(k.hash, ${2 * prefixBytes}), 'hex'), ''::bytea order by k.hash) as prefixes
+     from ${standing} where k.revoked_at is null and (k.expires_at is null or k.expires_at > $1)`,
+    [now],
+  );
+  return rows[0]?.prefixes ?? Buffer.alloc(0);
+}
+
 /**
  * Lists keys for the compiler: those that are not revoked and whose member still exists. `ids`: only these keys; null:
  * all keys.

@@ -9,16 +9,21 @@ import { isObject } from '@tollgate/proto/shape';
 
 export interface IdentifyDeps {
   /** Returns the actor of the key. Throws an error when the header does not contain a valid key. */
-  readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
+  readonly authenticate: (authorization: string | undefined, address: string) => Promise<Actor>;
   /** Null when this process does not run in a cluster. */
   readonly kubernetes: Pick<Kubernetes, 'ask'> | null;
 }
 
-export async function identify({ authenticate, kubernetes }: IdentifyDeps, authorization: string | undefined): Promise<CertifiedPeer> {
+/** `address`: where the request comes from. */
+export async function identify(
+  { authenticate, kubernetes }: IdentifyDeps,
+  authorization: string | undefined,
+  address: string,
+): Promise<CertifiedPeer> {
   const shown = shownIn(authorization);
   if (shown === undefined) throw unauthenticated("a workspace's key or a service account's token is needed: Authorization: Bearer …");
   if (isKey(authorization)) {
-    const { slug, keyId, scopes } = await authenticate(authorization);
+    const { slug, keyId, scopes } = await authenticate(authorization, address);
     if (!hasScope(scopes, 'sidecar.library')) throw forbidden('the key lacks the scope "sidecar.sync" (for a library: "sidecar.library")');
     return { kind: 'key', workspace: slug, keyId };
   }

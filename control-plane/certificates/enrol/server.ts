@@ -70,21 +70,22 @@ function createCertificate(deps: EnrolDeps): (request: IncomingMessage) => Promi
     pod: createRateLimit(clock, perMinute.pod, 'certificates a minute for each pod'),
   };
   const seats = createSeats<CertifiedPeer['kind']>({ each: atOnce });
-  const identified = async (authorization: string | undefined): Promise<CertifiedPeer> => {
+  const identified = async (authorization: string | undefined, address: string): Promise<CertifiedPeer> => {
     // Keys and pods have separate seats. Therefore a slow database does not block pods, and a slow Kubernetes does not
     // block keys.
     const seat = seats.take(isKey(authorization) ? 'key' : 'pod');
     if ('taken' in seat) throw busy();
     try {
-      return await identify(deps, authorization);
+      return await identify(deps, authorization, address);
     } finally {
       seat.leave();
     }
   };
   return async (request) => {
     requireForm(request);
-    addresses.take(request.socket.remoteAddress ?? '');
-    const certified = await identified(request.headers.authorization);
+    const address = request.socket.remoteAddress ?? '';
+    addresses.take(address);
+    const certified = await identified(request.headers.authorization, address);
     const uri = uriOf(certified);
     limits[certified.kind].take(uri);
     const body = await readBody(request, bodyBytesMax);

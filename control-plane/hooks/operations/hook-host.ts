@@ -9,6 +9,7 @@ import {
   createRefusedRequests,
   createRequestLimit,
   createSessions,
+  type EntranceRefusal,
   type Entry,
   type HookHost,
   keyIn,
@@ -25,7 +26,7 @@ import { authenticate } from '../../access/operations/authenticate.ts';
 import type { OperationDeps } from '../../access/operation.ts';
 import { createSharedLookup } from './shared-lookup.ts';
 
-interface HookHostDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
+interface HookHostDeps extends Pick<OperationDeps, 'clock' | 'keyLookups'> {
   readonly governor: Pick<Governor, 'open'>;
   readonly requestsPerSecond: number;
   readonly decided: HookHost['decided'];
@@ -49,7 +50,11 @@ export interface ClosingHookHost extends HookHost {
 export function createHookHost({ governor, requestsPerSecond, decided, calls, lost, ...deps }: HookHostDeps): ClosingHookHost {
   const clock = { now: () => deps.clock().getTime() };
   const limit = createRequestLimit(clock, requestsPerSecond);
-  const actorOf = createSharedLookup((key) => authenticate(deps, `Bearer ${key}`).catch(unlessUnknown));
+  // A question is an address and a key: the failures of a network are its own.
+  const actorOf = createSharedLookup((question) => {
+    const [address = '', key = ''] = question.split(' ');
+    return authenticate(deps, `Bearer ${key}`, address).catch(refusalOfKey);
+  });
   const refused = createRefusedRequests(clock, lost);
   const memory = new SessionMemory(sessionBytes);
   const sessions = new WeakMap<Governing, Sessions>();
@@ -59,11 +64,11 @@ export function createHookHost({ governor, requestsPerSecond, decided, calls, lo
     return known;
   };
 
-  async function enter({ authorization, workspace }: ShownCredentials): Promise<Entry> {
+  async function enter({ authorization, workspace, address = '' }: ShownCredentials): Promise<Entry> {
     const shown = keyIn(authorization);
     if (shown === null) return badKeys.missing;
-    const actor = await actorOf(shown.text);
-    if (actor === null) return badKeys.unknown;
+    const actor = await actorOf(`${address} ${shown.text}`);
+    if ('status' in actor) return actor;
     if (workspace !== undefined && workspace !== actor.slug) return badKeys.elsewhere;
     if (!hasScope(actor.scopes, 'govern')) return badKeys.unscoped;
     const full = limit.take(actor.keyId);
@@ -101,10 +106,13 @@ async function refusedKeyOf(governor: HookHostDeps['governor'], actor: Actor): P
 }
 
 /**
- * Returns null if the text is not a valid key at this moment. Throws every other error, for example when the database
- * is not available.
+ * Returns the refusal if the text is not a valid key at this moment. Throws every other error, for example when the
+ * database is not available.
  */
-function unlessUnknown(reason: unknown): Actor | null {
-  if (reason instanceof AppError && reason.code === 'unauthenticated') return null;
+function refusalOfKey(reason: unknown): EntranceRefusal {
+  if (!(reason instanceof AppError)) throw reason;
+  const { code, publicMessage: error, retryAfterSeconds = 1 } = reason;
+  if (code === 'unauthenticated') return badKeys.unknown;
+  if (code === 'rate_limited') return { status: 429, code: 'request_limit', error, retryAfterMs: retryAfterSeconds * 1000 };
   throw reason;
 }

@@ -16,15 +16,17 @@ export interface NewWorkspace {
 }
 
 /** Creates the workspace with its owner and the owner's key, which has all scopes. The key is shown only once. */
-export function createWorkspace(
-  deps: Pick<OperationDeps, 'pool' | 'clock' | 'random'>,
+export async function createWorkspace(
+  deps: Pick<OperationDeps, 'pool' | 'clock' | 'random' | 'keyLookups'>,
   input: NewWorkspace,
 ): Promise<{ readonly slug: string; readonly key: string }> {
-  return inTransaction(deps.pool, async (client) => {
+  const created = await inTransaction(deps.pool, async (client) => {
     const secret = makeSecret(deps.random, input.slug);
     await foundWorkspace(deps, client, input, secret);
     return { slug: input.slug, key: secret.key };
   });
+  deps.keyLookups.outdate();
+  return created;
 }
 
 /** Creates the workspace in the caller's transaction. */

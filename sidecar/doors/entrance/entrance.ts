@@ -25,6 +25,8 @@ export interface ShownCredentials {
   readonly workspace: string | undefined;
   /** The uid of the process that opened the connection. Absent: it is not known. */
   readonly peerUid?: number | undefined;
+  /** Where the connection comes from. Absent: it is not known, as on a Unix domain socket. */
+  readonly address?: string | undefined;
 }
 
 /**
@@ -41,6 +43,7 @@ export const shownBy = ({ headers, params, raw }: FastifyRequest): ShownCredenti
   authorization: headers.authorization,
   workspace: workspaceIn(params),
   peerUid: peerUidOf(raw.socket),
+  address: raw.socket.remoteAddress,
 });
 
 /**

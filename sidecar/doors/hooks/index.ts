@@ -5,7 +5,7 @@ export type { Entry, HookHost } from './host.ts';
 export { centsMax } from '../../engine/limits/costs.ts';
 export { waitMsMax } from './hook-request.ts';
 export { type HookRoutes, type HookStatus, registerHooks } from './hooks.ts';
-export { authenticate, badKeys, keyIn, noPolicy } from '../entrance/key.ts';
+export { authenticate, badKeys, type EntranceRefusal, keyIn, noPolicy } from '../entrance/key.ts';
 export { createRequestLimit } from '../entrance/request-limit.ts';
 export { createRefusedRequests, type LostRefusals, type RefusedKey, refusalsLost } from '../entrance/refused-requests.ts';
 export { SessionMemory } from '../sessions/session-memory.ts';

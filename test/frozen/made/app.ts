@@ -7,6 +7,7 @@ import { Pool } from 'pg';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createCatalogue } from '../../../control-plane/agents/rules/catalogue.ts';
+import { createKeyLookups } from '../../../control-plane/access/operations/key-lookups.ts';
 import { createApp } from '../../../control-plane/http/app.ts';
 import { streamBounds } from '../../../control-plane/http/streams.ts';
 import { createNotary, newNotaryKey } from '../../../control-plane/audit/operations/notary.ts';
@@ -29,6 +30,7 @@ export function createUnconnectedApp(registry = new Registry()): FastifyInstance
     heads: { isWatched: () => false, waitBeyond: unavailable, close: () => undefined },
     revisions: { onRaised: () => () => undefined },
     clock: () => new Date(0),
+    keyLookups: createKeyLookups({ pool, clock: () => new Date(0) }),
     random: (size) => Buffer.alloc(size),
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },
     needs: policyNeeds,
