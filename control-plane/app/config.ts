@@ -66,7 +66,8 @@ export const configSchema = {
   }),
   publicUrl: text({
     name: 'TOLLGATE_PUBLIC_URL',
-    describe: 'URL under which browsers reach the control plane; with https, cookies are sent only over https',
+    describe:
+      'URL under which browsers reach the control plane; with https, or with TOLLGATE_REST_TLS_DIR, cookies are sent only over https',
     fallback: null,
     check: (value) => originProblem(value),
   }),
@@ -218,6 +219,12 @@ export const configSchema = {
     describe: 'folder with `tls.crt`, `tls.key` and `ca.crt` of gRPC, which another program renews, instead of TOLLGATE_ENROL_PORT',
     fallback: null,
   }),
+  restTlsDir: text({
+    name: 'TOLLGATE_REST_TLS_DIR',
+    describe:
+      'folder with `tls.crt` and `tls.key` of REST, which another program renews ([docs/operate/tls.md](docs/operate/tls.md#rest)); absent: REST has no TLS of its own',
+    fallback: null,
+  }),
   injectPort: text({
     name: 'TOLLGATE_INJECT_PORT',
     describe:
@@ -311,10 +318,30 @@ export function exportProblems({ auditExportEndpoint, auditExportHeaders, allowP
   ];
 }
 
-/** Reports what the certificates of gRPC still need, and settings that contradict each other. */
-export function tlsProblems({ enrolPort, tlsNames, tlsDir, secretKey }: Config): readonly string[] {
-  if (enrolPort === null) return tlsNames === null ? [] : ['TOLLGATE_TLS_NAMES needs TOLLGATE_ENROL_PORT'];
+/** Reports what would be plain text beyond loopback, without the consent of the operator. */
+export function plaintextProblems({ host, allowPlaintext, restTlsDir, enrolPort, tlsDir }: Config): readonly string[] {
+  if (allowPlaintext === 'true' || isLoopback(host)) return [];
+  const plain = [
+    ...(restTlsDir === null ? [{ name: 'REST', needs: 'TOLLGATE_REST_TLS_DIR' }] : []),
+    ...(enrolPort === null && tlsDir === null ? [{ name: 'gRPC', needs: 'TOLLGATE_ENROL_PORT or TOLLGATE_TLS_DIR' }] : []),
+  ];
+  if (plain.length === 0) return [];
+  const names = plain.map(({ name }) => name).join(' and ');
+  const needs = plain.map(({ name, needs: variable }) => `${variable} for ${name}`).join(', and ');
   return [
+    `TOLLGATE_HOST is ${host}, which is not loopback, and ${names} would be plain text; set ${needs}; or put TLS in front, and set TOLLGATE_ALLOW_PLAINTEXT=true to listen without TLS`,
+  ];
+}
+
+/** Reports what the certificates of gRPC still need, and settings that contradict each other. */
+export function tlsProblems({ enrolPort, tlsNames, tlsDir, secretKey, restTlsDir, publicUrl }: Config): readonly string[] {
+  const rest =
+    restTlsDir !== null && publicUrl?.startsWith('http:') === true
+      ? ['TOLLGATE_PUBLIC_URL must begin with https://, because REST has TLS (TOLLGATE_REST_TLS_DIR)']
+      : [];
+  if (enrolPort === null) return [...rest, ...(tlsNames === null ? [] : ['TOLLGATE_TLS_NAMES needs TOLLGATE_ENROL_PORT'])];
+  return [
+    ...rest,
     ...(tlsDir === null
       ? []
       : [

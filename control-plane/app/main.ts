@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
-import { isLoopback, parseCommands, policyNeeds, printableConfig, programVariables, readConfig } from '@tollgate/proto/contract';
+import { parseCommands, policyNeeds, printableConfig, programVariables, readConfig } from '@tollgate/proto/contract';
 import { systemClock } from '@tollgate/sidecar/engine';
 import { readTelemetrySettings, startTelemetry, type Telemetry } from '@tollgate/sidecar/telemetry';
 import { programEnvironment } from '@tollgate/sidecar/upstream';
@@ -19,6 +19,7 @@ import {
   exportProblems,
   injectProblems,
   modelProblems,
+  plaintextProblems,
   secretKeysIn,
   signInProblems,
   tlsProblems,
@@ -32,6 +33,7 @@ import { authenticateSidecar } from '../access/operations/authenticate.ts';
 import { createKeyLookups, type KeyLookups } from '../access/operations/key-lookups.ts';
 import { createIngest } from '../audit/operations/ingest-batch.ts';
 import { watchIngest } from '../audit/operations/watch-ingest.ts';
+import { restWarnings } from '../certificates/tls/rest-material.ts';
 import { createNotary, openNotaryKey, readNotaryKey } from '../audit/operations/notary.ts';
 import { createResealChore } from '../tool-servers/operations/reseal-chore.ts';
 import type { OperationDeps } from '../access/operation.ts';
@@ -54,7 +56,7 @@ import { wireHttp } from './wire-http.ts';
 import type { wireInjector, WireInjectorDeps } from './wire-injector.ts';
 import { wirePolicy } from './wire-policy.ts';
 import { wireRuns } from './wire-runs.ts';
-import { wireTls } from './wire-tls.ts';
+import { openRestTls, wireTls } from './wire-tls.ts';
 import { createSealer } from '../tool-servers/store/sealed.ts';
 import { listenForStop } from './stop-signals.ts';
 import { type Undo, undoAll } from '../base/undo.ts';
@@ -66,11 +68,8 @@ export async function runControlPlane(env: Env): Promise<number> {
   const read = readConfig(configSchema, env, programVariables);
   if ('problems' in read) return complain(read.problems);
   const { config } = read;
-  const beyond = config.allowPlaintext === 'false' && !isLoopback(config.host);
-  if (beyond)
-    return complain([
-      `TOLLGATE_HOST is ${config.host}, which is not loopback: connections need TLS in front of this port; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without TLS`,
-    ]);
+  const beyond = plaintextProblems(config);
+  if (beyond.length > 0) return complain(beyond);
 
   const asked = readTelemetrySettings(env);
   const unmet = [
@@ -135,15 +134,17 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
   log.debug({ config: printableConfig(configSchema, config) }, 'configuration');
   const signing = openSigningKey(config);
   if ('problem' in signing) return signing.problem;
-  const database = await wireDatabase({ config, log, signal }, undo);
   const clock = (): Date => new Date();
+  const restTls = await openRestTls({ config, clock, log }, undo);
+  if ('problem' in restTls) return restTls.problem;
+  const database = await wireDatabase({ config, log, signal }, undo);
   const keyLookups = createKeyLookups({ ...database, clock });
   const parts = { ...database, clock, keyLookups, random: (size: number) => randomBytes(size) };
   const seeded = await seedFirstWorkspace(parts, config);
   if (seeded.kind === 'refused') return seeded.reason;
   const sealer = config.secretKey === null ? null : createSealer(secretKeysIn(config.secretKey), randomBytes);
   const tls = await wireTls(
-    { ...parts, sealer, config, env, authenticate: (...asked) => authenticateSidecar(parts, ...asked), registry, log },
+    { ...parts, ...restTls, sealer, config, env, authenticate: (...asked) => authenticateSidecar(parts, ...asked), registry, log },
     undo,
   ).catch(explainTaken(config.host, Number(config.enrolPort), 'TOLLGATE_ENROL_PORT'));
   const toolServers = toolServersOf({ config, env });
@@ -214,7 +215,8 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
         ...problem('there is no valid server certificate for sidecars', tls.problem),
         ...problem('the injection webhook is not listening', injecting.injector?.problem),
       ],
-      warnings: () => [...intake.problems(), ...(auditExport?.problems() ?? []), ...resealChore.problems()],
+      tls: restTls.rest,
+      warnings: () => [...restWarnings(restTls.rest), ...intake.problems(), ...(auditExport?.problems() ?? []), ...resealChore.problems()],
     },
     undo,
   );

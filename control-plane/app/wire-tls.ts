@@ -13,7 +13,8 @@ import { maintainAuthorities } from '../certificates/operations/maintain-authori
 import type { OperationDeps } from '../access/operation.ts';
 import { givenIn } from '../certificates/tls/given-material.ts';
 import { type MaintainedMaterial, maintainMaterial } from '../certificates/tls/material.ts';
-import { exportExpiry } from '../certificates/tls/metrics.ts';
+import { restPairIn } from '../certificates/tls/rest-material.ts';
+import { exportCertificates } from '../certificates/tls/metrics.ts';
 import { createOwnMaterial, type OwnMaterial } from '../certificates/tls/own-material.ts';
 import { connectionGraceMs, connectionMs, ownTerms } from '../certificates/tls/terms.ts';
 import type { Undo } from '../base/undo.ts';
@@ -23,6 +24,8 @@ interface TlsDeps extends Pick<OperationDeps, 'pool' | 'clock' | 'sealer'> {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly authenticate: EnrolDeps['authenticate'];
   readonly registry: Registry;
+  /** The certificate of REST. Null: REST has no TLS of its own. */
+  readonly rest: MaintainedMaterial | null;
   readonly log: EnrolDeps['log'] & Parameters<typeof maintainMaterial>[0]['log'];
 }
 
@@ -43,12 +46,15 @@ export interface Tls {
 const drainMs = 2_000;
 
 export async function wireTls(deps: TlsDeps, undo: Undo): Promise<Tls> {
-  const { config, clock, registry, log, sealer } = deps;
-  if (config.enrolPort === null && config.tlsDir === null) return inPlainText;
+  const { config, clock, registry, log, sealer, rest } = deps;
+  if (config.enrolPort === null && config.tlsDir === null) {
+    if (rest !== null) exportCertificates(registry, { server: null, rest });
+    return inPlainText;
+  }
   const own = config.enrolPort === null ? null : ownMaterial(deps, sealer);
   const maintained = await maintainMaterial({ find: own?.find ?? givenIn(config.tlsDir ?? ''), now: clock, log });
   undo.push(() => maintained.close());
-  exportExpiry(registry, maintained);
+  exportCertificates(registry, { server: maintained, rest });
   const authorities = async (): Promise<string> => {
     if (maintained.current !== null) return maintained.current.authorities.join('');
     throw new AppError({
@@ -68,6 +74,24 @@ export async function wireTls(deps: TlsDeps, undo: Undo): Promise<Tls> {
       return maintained.problem ?? (listener !== null && listener.port === null ? 'the enrolment port is not listening yet' : null);
     },
   };
+}
+
+interface RestTlsDeps extends Pick<TlsDeps, 'clock'> {
+  readonly config: Pick<Config, 'restTlsDir'>;
+  readonly log: Parameters<typeof maintainMaterial>[0]['log'];
+}
+
+/** Reads the certificate of REST, and follows its renewals. Null: REST has no TLS of its own. */
+export async function openRestTls(
+  { config: { restTlsDir }, clock, log }: RestTlsDeps,
+  undo: Undo,
+): Promise<{ readonly rest: MaintainedMaterial | null } | { readonly problem: string }> {
+  if (restTlsDir === null) return { rest: null };
+  const rest = await maintainMaterial({ find: restPairIn(restTlsDir, clock), now: clock, log, what: 'the certificate of REST' });
+  undo.push(() => rest.close());
+  return rest.current === null
+    ? { problem: `TOLLGATE_REST_TLS_DIR ${restTlsDir}: ${rest.failure ?? 'there is no certificate'}` }
+    : { rest };
 }
 
 const inPlainText: Tls = {

@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:https';
 import type { Socket } from 'node:net';
 import { AppError } from '@tollgate/proto/contract';
 import { networkOf } from '../base/network.ts';
+import { contextOf } from '../base/secure-context.ts';
 import { createSeats } from '../base/turns.ts';
 import { noteRefused } from '../base/refused-connections.ts';
 import type { Pair } from './x509/certificate.ts';
@@ -108,8 +109,6 @@ function limitConnections(
     socket.destroy();
   });
 }
-
-const contextOf = ({ certificate, key }: Pair) => ({ cert: certificate, key, minVersion: 'TLSv1.2' as const });
 
 async function close(server: Server, ms: number): Promise<void> {
   const timer = setTimeout(() => server.closeAllConnections(), ms);

@@ -6,12 +6,14 @@ import { Ajv } from 'ajv';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { refusalOf } from '../base/errors.ts';
 import { parseBody } from './json-body.ts';
+import { sessionCookieOf } from './cookies.ts';
 import { observeRequests } from './metrics.ts';
 import type { AppDeps } from './deps.ts';
 import { addConsole } from './console.ts';
 import { addApiDocument } from './openapi.ts';
 import { logRefusal, sendRefusal } from './refuse.ts';
 import { createOpenStreams } from './streams.ts';
+import { tlsOptions } from './tls.ts';
 import { shownKeyword } from './shapes.ts';
 import { addAgentRoutes } from '../agents/routes/agents.ts';
 import { addApprovalRoutes } from '../approvals/routes/approvals.ts';
@@ -48,15 +50,16 @@ const requestTimeoutMs = 30_000;
 const requestSchemas = new Ajv({ allErrors: true, keywords: [shownKeyword] });
 
 export function createApp(deps: AppDeps): FastifyInstance {
-  const app = fastify({
+  // If `headersTimeout` is longer than `requestTimeout`, Node swaps the two values. By default Node checks connections
+  // only every 30 s.
+  const timeouts = { headersTimeout: requestTimeoutMs / 2, connectionsCheckingInterval: requestTimeoutMs / 10 };
+  const app: FastifyInstance = fastify({
     loggerInstance: deps.log,
     // Fastify's own log lines would contain raw URLs. `metrics.ts` writes our lines.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: bounds.bodyBytes,
     requestTimeout: requestTimeoutMs,
-    // If `headersTimeout` is longer than `requestTimeout`, Node swaps the two values. By default Node checks
-    // connections only every 30 s.
-    http: { headersTimeout: requestTimeoutMs / 2, connectionsCheckingInterval: requestTimeoutMs / 10 },
+    ...(deps.tls === null ? { http: timeouts } : { https: tlsOptions(deps.tls, timeouts) }),
     routerOptions: { maxParamLength: pathParameterMax },
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
     // This code answers requests itself while the server closes. Fastify would answer 503, and hook clients make the
@@ -100,7 +103,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   void app.register(async (api) => {
     // Fastify's own compiler serializes all schemas of the document, once for each route.
     api.setValidatorCompiler(({ schema }) => requestSchemas.compile(schema));
-    await addApiDocument(api, { operator: deps.config.operatorKey !== null, publicUrl: deps.config.publicUrl });
+    await addApiDocument(api, { operator: deps.config.operatorKey !== null, cookie: sessionCookieOf(deps) });
     await addConsole(api, deps.consoleFolder);
     addHealthRoutes(api, deps);
     addHookRoutes(api, deps);

@@ -3,6 +3,7 @@
 // it.
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { connectionEvent } from './tls.ts';
 
 export interface Connections {
   /** Closes every idle connection from now on. */
@@ -16,7 +17,7 @@ export function watchConnections(server: Server): Connections {
   const closeIfIdle = (socket: Socket): void => {
     if (closing && answering.get(socket) === 0) socket.end(() => socket.destroySoon());
   };
-  server.on('connection', (socket) => {
+  server.on(connectionEvent(server), (socket: Socket) => {
     answering.set(socket, 0);
     socket.once('close', () => answering.delete(socket));
     closeIfIdle(socket);

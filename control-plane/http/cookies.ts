@@ -4,23 +4,29 @@ import type { FastifyRequest } from 'fastify';
 import { sessionMs } from '../access/rules/session.ts';
 import { signInMs } from '../access/rules/sign-in.ts';
 import type { RequestCredentials } from '../access/operations/authenticate.ts';
+import type { AppDeps } from './deps.ts';
 
 export const signInCookie = 'tollgate_sign_in';
 export const callbackPath = '/api/v1/oidc/callback';
 
 type Options = Required<Pick<CookieSerializeOptions, 'path' | 'maxAge' | 'httpOnly' | 'sameSite' | 'secure'>>;
 
-const isSecure = (publicUrl: string | null): boolean => publicUrl?.startsWith('https:') ?? false;
+/** How browsers reach the control plane. */
+interface Reached extends Pick<AppDeps, 'tls'> {
+  readonly config: Pick<AppDeps['config'], 'publicUrl'>;
+}
+
+const isSecure = ({ tls, config: { publicUrl } }: Reached): boolean => tls !== null || (publicUrl?.startsWith('https:') ?? false);
 
 /**
  * Returns the name of the session cookie. Over https, the prefix `__Host-` makes browsers accept the cookie only from
  * this exact host. Another host under the same domain cannot set it.
  */
-export const sessionCookieOf = (publicUrl: string | null): string => `${isSecure(publicUrl) ? '__Host-' : ''}tollgate_session`;
+export const sessionCookieOf = (reached: Reached): string => `${isSecure(reached) ? '__Host-' : ''}tollgate_session`;
 
-/** `publicUrl`: the URL that browsers use. Over https, our cookies are never sent unencrypted. */
-export function cookieOptions(publicUrl: string | null): { readonly session: Options; readonly signIn: Options } {
-  const both = { httpOnly: true, secure: isSecure(publicUrl) };
+/** Over https, our cookies are never sent unencrypted. */
+export function cookieOptions(reached: Reached): { readonly session: Options; readonly signIn: Options } {
+  const both = { httpOnly: true, secure: isSecure(reached) };
   return {
     session: { ...both, path: '/', maxAge: sessionMs / 1000, sameSite: 'strict' },
     // The browser sends this cookie on the redirect from the issuer's page. `strict` would prevent that.
@@ -28,11 +34,11 @@ export function cookieOptions(publicUrl: string | null): { readonly session: Opt
   };
 }
 
-export function shownBy({ headers, cookies, method, ip }: FastifyRequest, publicUrl: string | null): RequestCredentials {
+export function shownBy({ headers, cookies, method, ip }: FastifyRequest, reached: Reached): RequestCredentials {
   const csrf = headers['x-csrf-token'];
   return {
     authorization: headers.authorization,
-    cookie: cookies[sessionCookieOf(publicUrl)],
+    cookie: cookies[sessionCookieOf(reached)],
     csrf: typeof csrf === 'string' ? csrf : undefined,
     method,
     address: ip,

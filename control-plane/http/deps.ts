@@ -6,10 +6,13 @@ import type { Config } from '../app/config.ts';
 import type { SessionLinks } from '../access/operations/session-link.ts';
 import type { Issuer } from '../access/rules/sign-in.ts';
 import type { OperationDeps } from '../access/operation.ts';
+import type { ServerCertificate } from '../base/secure-context.ts';
 import type { StartRun } from '../runs/operations/start-run.ts';
 import type { OpenStreams, StreamBounds } from './streams.ts';
 
 export interface AppDeps extends OperationDeps {
+  /** The certificate with which REST begins. Null: REST has no TLS of its own. */
+  readonly tls: ServerCertificate | null;
   readonly streamBounds: StreamBounds;
   readonly config: Pick<Config, 'operatorKey' | 'patchPerMinute' | 'publicUrl' | 'hookStatus' | 'traceUrl'>;
   /** The issuer with which members sign in; null while none is configured. */

@@ -3,7 +3,6 @@
 import swagger from '@fastify/swagger';
 import { fastify, type FastifyInstance } from 'fastify';
 import { isObject } from '@tollgate/proto/shape';
-import { sessionCookieOf } from './cookies.ts';
 import { tags } from './describe.ts';
 import { components, shownKeyword } from './shapes.ts';
 
@@ -19,11 +18,12 @@ Clients must tolerate unknown keys.`;
 interface Circumstances {
   /** Whether the document includes the operator's routes. */
   readonly operator: boolean;
-  readonly publicUrl: string | null;
+  /** The name of the cookie of sessions. */
+  readonly cookie: string;
 }
 
 /** Call before the routes are added. */
-export async function addApiDocument(app: FastifyInstance, { operator, publicUrl }: Circumstances): Promise<void> {
+export async function addApiDocument(app: FastifyInstance, { operator, cookie }: Circumstances): Promise<void> {
   for (const schema of components) app.addSchema(schema);
   // The serializer sends the whole answer of the operation. Tests check that the answer matches the document.
   app.setSerializerCompiler(() => (data: unknown) => JSON.stringify(data));
@@ -42,7 +42,7 @@ export async function addApiDocument(app: FastifyInstance, { operator, publicUrl
           session: {
             type: 'apiKey',
             in: 'cookie',
-            name: sessionCookieOf(publicUrl),
+            name: cookie,
             description:
               'For the console. Requests that change something also need the header `X-CSRF-Token`: `csrf` of `GET /{workspace}/admin/session`.',
           },

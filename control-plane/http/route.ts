@@ -76,7 +76,7 @@ export function joined<S extends RouteSchema, I, R>(deps: AppDeps, route: Reques
     schema: describe(route, checked, security),
     ...(route.bodyBytes === undefined ? {} : { bodyLimit: route.bodyBytes }),
     ...recognising(
-      (request) => authenticateRequest(deps, shownBy(request, deps.config.publicUrl)),
+      (request) => authenticateRequest(deps, shownBy(request, deps)),
       (actor, request) => {
         requireAccess(actor, route.operation.action);
         route.admit?.(actor, asked<S>(request).params);

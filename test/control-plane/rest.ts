@@ -129,6 +129,7 @@ export async function createRest(
     approvals,
     config: { publicUrl: null, operatorKey, patchPerMinute: 30, hookStatus: 'decision', traceUrl: null },
     issuer: null,
+    tls: null,
     links: createSessionLinks({ clock: () => clock.now, random: randomBytes }),
     consoleFolder: null,
     startRun: noRuns,

@@ -34,7 +34,7 @@ let sync: { readonly key: string; readonly id: string };
 beforeAll(async () => {
   plane = await startPlane({ sealer, authorities: () => tls.authorities() });
   const config = { host: '127.0.0.1', enrolPort: '0', tlsNames: null, tlsDir: null };
-  const deps = { ...plane.deps, sealer, config, env: {}, registry: plane.registry, log };
+  const deps = { ...plane.deps, sealer, config, env: {}, registry: plane.registry, rest: null, log };
   tls = await wireTls({ ...deps, authenticate: (header) => authenticate(plane.deps, header) }, undo);
   sync = await plane.issueKey(['sidecar.sync', 'govern']);
 });
@@ -292,7 +292,7 @@ test('without an authority, or with a port in use, it reports what is wrong', as
   const steps: Undo = [];
   const config = { host: '127.0.0.1', enrolPort: '0', tlsNames: null, tlsDir: null };
   const other = createSealer(['another-key-of-at-least-32-characters!'], randomBytes);
-  const deps = { ...plane.deps, env: {}, log, authenticate: (header?: string) => authenticate(plane.deps, header) };
+  const deps = { ...plane.deps, env: {}, rest: null, log, authenticate: (header?: string) => authenticate(plane.deps, header) };
   try {
     const closed = await wireTls({ ...deps, sealer: other, config, registry: new Registry() }, steps);
     expect([closed.problem, closed.enrolPort]).toEqual([expect.stringContaining('encrypted with a different TOLLGATE_SECRET_KEY'), null]);

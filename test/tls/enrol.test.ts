@@ -326,6 +326,7 @@ function shown() {
   const maintained = {
     current: null as Material | null,
     problem: null,
+    failure: null,
     onChange: (heard: (material: Material) => void) => {
       listeners.add(heard);
       return () => void listeners.delete(heard);

@@ -33,14 +33,13 @@ const schema = describe(
 );
 
 export function addSessionLinkRoute(app: FastifyInstance, deps: AppDeps): void {
-  const { publicUrl } = deps.config;
   app.post<{ Body: Static<typeof body> }>('/api/v1/session/link', { schema }, async (request, reply) => {
     const { token, csrf, expiresAt, workspace, uid } = await openLinkedSession(deps, {
       token: request.body.token,
       isLocal: isLocal(request),
     });
     request.log.info({ workspace, sub: uid }, 'a session was opened with the link of the start');
-    void reply.setCookie(sessionCookieOf(publicUrl), token, cookieOptions(publicUrl).session).header('Cache-Control', 'no-store');
+    void reply.setCookie(sessionCookieOf(deps), token, cookieOptions(deps).session).header('Cache-Control', 'no-store');
     return ok({ csrf, expiresAt: expiresAt.toISOString(), workspace, sub: uid });
   });
 }

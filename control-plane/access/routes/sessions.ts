@@ -95,11 +95,10 @@ const schemas = {
 
 export function addSessionRoutes(app: FastifyInstance, deps: StreamDeps): void {
   addSessionLinkRoute(app, deps);
-  const { publicUrl } = deps.config;
-  const { session: options } = cookieOptions(publicUrl);
-  const sessionCookie = sessionCookieOf(publicUrl);
+  const { session: options } = cookieOptions(deps);
+  const sessionCookie = sessionCookieOf(deps);
   const byKey = recognising(async ({ headers, ip }) => authenticate(deps, headers.authorization, ip));
-  const byEither = recognising(async (request) => authenticateRequest(deps, shownBy(request, publicUrl)));
+  const byEither = recognising(async (request) => authenticateRequest(deps, shownBy(request, deps)));
 
   app.post(url, { schema: schemas.open, onRequest: byKey.onRequest }, async (request, reply) => {
     const { slug: workspace, sub, role, keyId, ...actor } = byKey.actorOf(request);
@@ -112,7 +111,7 @@ export function addSessionRoutes(app: FastifyInstance, deps: StreamDeps): void {
   const describeCaller = async (request: FastifyRequest, reply: FastifyReply) => {
     const actor = byEither.actorOf(request);
     const { expiresAt, ...who } = await readSession(deps, actor);
-    const { cookie } = shownBy(request, publicUrl);
+    const { cookie } = shownBy(request, deps);
     void reply.header('Cache-Control', 'no-store');
     const csrf = actor.credential.kind === 'session' && cookie !== undefined ? { csrf: csrfOf(cookie) } : {};
     return { ...who, expiresAt: expiresAt?.toISOString() ?? null, ...csrf };

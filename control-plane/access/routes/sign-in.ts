@@ -68,7 +68,7 @@ const schemas = {
 };
 
 export function addSignInRoutes(app: FastifyInstance, deps: AppDeps): void {
-  const options = cookieOptions(deps.config.publicUrl);
+  const options = cookieOptions(deps);
   const beginnings = createRateLimit(deps.clock, signInsPerMinute, 'sign-ins a minute from each address');
 
   app.get('/api/v1/sign-in', { schema: schemas.ways }, async () => ({ ok: true, oidc: deps.issuer !== null }));
@@ -92,7 +92,7 @@ export function addSignInRoutes(app: FastifyInstance, deps: AppDeps): void {
     const { token, returnTo, workspace, uid } = await signedIn;
     request.log.info({ workspace, sub: uid }, 'a member signed in');
     return reply
-      .setCookie(sessionCookieOf(deps.config.publicUrl), token, options.session)
+      .setCookie(sessionCookieOf(deps), token, options.session)
       .clearCookie(signInCookie, options.signIn)
       .header('Cache-Control', 'no-store')
       .redirect(returnTo, 302);

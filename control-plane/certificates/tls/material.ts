@@ -14,6 +14,8 @@ export interface MaintainedMaterial {
   readonly current: Material | null;
   /** Why no client can be served; null: there is no problem. */
   readonly problem: string | null;
+  /** Why the last check failed. Null: it succeeded. The last good material stays in use. */
+  readonly failure: string | null;
   /** `listener` is called for each new material. Returns a function that ends the calls. */
   onChange(listener: (material: Material) => void): () => void;
   /** Checks and renews the material immediately. */
@@ -28,6 +30,8 @@ interface MaterialDeps {
    */
   readonly find: (held: Material | null) => Promise<Material>;
   readonly now: () => Date;
+  /** The words for the certificate in log lines. Absent: that of the servers for sidecars. */
+  readonly what?: string;
   readonly log: {
     info(fields: object, message: string): void;
     error(fields: object, message: string): void;
@@ -37,7 +41,10 @@ interface MaterialDeps {
 const standardCheckMs = 30_000;
 
 /** Starts to keep the material up to date. Resolves after the first search, whether it succeeded or not. */
-export async function maintainMaterial({ find, now, log }: MaterialDeps, checkMs = standardCheckMs): Promise<MaintainedMaterial> {
+export async function maintainMaterial(
+  { find, now, log, what = 'the server certificate for sidecars' }: MaterialDeps,
+  checkMs = standardCheckMs,
+): Promise<MaintainedMaterial> {
   const listeners = new Set<(material: Material) => void>();
   let current: Material | null = null;
   let problem: string | null = 'there is no certificate yet';
@@ -48,10 +55,10 @@ export async function maintainMaterial({ find, now, log }: MaterialDeps, checkMs
       if (found === current) return;
       current = found;
       for (const listener of listeners) listener(found);
-      log.info({ expiresAt: expiryOf(found), authorities: found.authorities.length }, 'the server certificate for sidecars was renewed');
+      log.info({ expiresAt: expiryOf(found), authorities: found.authorities.length }, `${what} was renewed`);
     } catch (error) {
       problem = reasonOf(error);
-      log.error(loggable(error), 'the server certificate for sidecars could not be checked or renewed');
+      log.error(loggable(error), `${what} could not be checked or renewed`);
     }
   };
   let checking: Promise<void> = Promise.resolve();
@@ -61,6 +68,9 @@ export async function maintainMaterial({ find, now, log }: MaterialDeps, checkMs
   return {
     get current() {
       return current;
+    },
+    get failure() {
+      return problem;
     },
     get problem() {
       if (current === null) return problem;

@@ -51,6 +51,7 @@ export function createUnconnectedApp(registry = new Registry()): FastifyInstance
       traceUrl: null,
     },
     issuer: null,
+    tls: null,
     links: { make: () => '', take: () => 'unknown' },
     consoleFolder: null,
     startRun: createStartRun({ start: unavailable }, { atOnce: 1, seats: createSeats({ each: 1 }) }),

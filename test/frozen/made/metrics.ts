@@ -14,7 +14,7 @@ import { createExportMetrics, watchExport } from '../../../control-plane/audit/e
 import { exportGovernor } from '../../../control-plane/runs/governance/metrics.ts';
 import { createRunCounts } from '../../../control-plane/runs/metrics.ts';
 import { createRefusalCounts } from '../../../control-plane/runs/refused-money.ts';
-import { exportExpiry } from '../../../control-plane/certificates/tls/metrics.ts';
+import { exportCertificates } from '../../../control-plane/certificates/tls/metrics.ts';
 import { exportBounds } from '../../../sidecar/app/metrics/bounds.ts';
 import { exportSidecar } from '../../../sidecar/app/metrics/sidecar.ts';
 import type { Sidecar } from '../../../sidecar/doors/sidecar.ts';
@@ -60,7 +60,7 @@ async function fillControlPlane(): Promise<Registry> {
     () => Promise.resolve({ waiting: 0, failed: 0 }),
   );
   exportRoster(registry, () => new Map());
-  exportExpiry(registry, { current: null });
+  exportCertificates(registry, { server: null, rest: null });
   createEnrolMetrics(registry);
   createExportMetrics(registry);
   watchExport(registry, { isSending: false, lag: { records: 0, since: null } }, () => 0);
