@@ -7,6 +7,9 @@
 - { name: TOLLGATE_ALLOW_PLAINTEXT, value: {{ .Values.plaintext | toString | quote }} }
 - { name: TOLLGATE_DATA_DIR, value: /var/lib/tollgate }
 - { name: TOLLGATE_DRAIN_MS, value: {{ mul .Values.drainSeconds 1000 | toString | quote }} }
+{{- if .Values.restTls.secretName }}
+- { name: TOLLGATE_REST_TLS_DIR, value: /etc/tollgate/rest-tls }
+{{- end }}
 {{- if $secrets.checkpointKey.name }}
 - { name: TOLLGATE_CHECKPOINT_KEY_FILE, value: /etc/tollgate/checkpoint/key.pem }
 {{- end }}

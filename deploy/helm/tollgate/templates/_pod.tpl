@@ -1,4 +1,6 @@
 {{- /* The pod, the same in a Deployment and in a StatefulSet. */ -}}
+{{- define "tollgate.restScheme" -}}{{- if .Values.restTls.secretName -}}, scheme: HTTPS{{- end -}}{{- end -}}
+
 {{- define "tollgate.pod" -}}
 metadata:
   labels:
@@ -63,16 +65,16 @@ spec:
         {{- with include "tollgate.injectorPorts" . }}{{ . | nindent 8 }}{{ end }}
       # It listens once the database is migrated, which may take a while; then immediately.
       startupProbe:
-        httpGet: { path: /healthz, port: rest }
+        httpGet: { path: /healthz, port: rest{{ include "tollgate.restScheme" . }} }
         periodSeconds: 2
         failureThreshold: 300
       livenessProbe:
-        httpGet: { path: /healthz, port: rest }
+        httpGet: { path: /healthz, port: rest{{ include "tollgate.restScheme" . }} }
         periodSeconds: 10
         timeoutSeconds: 5
         failureThreshold: 6
       readinessProbe:
-        httpGet: { path: /readyz, port: rest }
+        httpGet: { path: /readyz, port: rest{{ include "tollgate.restScheme" . }} }
         periodSeconds: 5
         timeoutSeconds: 3
         failureThreshold: 2
@@ -91,6 +93,9 @@ spec:
         {{- with include "tollgate.mtlsMounts" . }}{{ . | nindent 8 }}{{ end }}
         {{- with include "tollgate.injectorMounts" . }}{{ . | nindent 8 }}{{ end }}
         {{- with include "tollgate.accountMounts" . }}{{ . | nindent 8 }}{{ end }}
+        {{- if .Values.restTls.secretName }}
+        - { name: rest-tls, mountPath: /etc/tollgate/rest-tls, readOnly: true }
+        {{- end }}
         {{- if .Values.existingSecrets.checkpointKey.name }}
         - { name: checkpoint-key, mountPath: /etc/tollgate/checkpoint, readOnly: true }
         {{- end }}
@@ -108,6 +113,10 @@ spec:
     {{- with include "tollgate.mtlsVolumes" . }}{{ . | nindent 4 }}{{ end }}
     {{- with include "tollgate.injectorVolumes" . }}{{ . | nindent 4 }}{{ end }}
     {{- with include "tollgate.accountVolumes" . }}{{ . | nindent 4 }}{{ end }}
+    {{- with .Values.restTls.secretName }}
+    - name: rest-tls
+      secret: { secretName: {{ . }}, defaultMode: 288 }
+    {{- end }}
     {{- with .Values.existingSecrets.checkpointKey }}
     {{- if .name }}
     - name: checkpoint-key

@@ -24,8 +24,11 @@
 {{- if not (or $secrets.ownerKey.name .Values.ownerKeyInLog) -}}
 {{- $problems = append $problems "there is no owner's key: set existingSecrets.ownerKey.name, or ownerKeyInLog=true to have one made and printed once to a pod's log" -}}
 {{- end -}}
-{{- if not .Values.plaintext -}}
-{{- $problems = append $problems (.Values.mtls.enabled | ternary "REST would be plain text: set plaintext=true once TLS stands in front of it, or where the network between is trusted" "REST and gRPC would be plain text: set plaintext=true once TLS stands in front of both, or where the network between is trusted") -}}
+{{- $plain := list -}}
+{{- if not .Values.restTls.secretName }}{{ $plain = append $plain "REST" }}{{ end -}}
+{{- if not .Values.mtls.enabled }}{{ $plain = append $plain "gRPC" }}{{ end -}}
+{{- if and $plain (not .Values.plaintext) -}}
+{{- $problems = append $problems (printf "%s would be plain text: set plaintext=true once TLS stands in front of %s, or where the network between is trusted; or restTls.secretName and mtls.enabled" (join " and " $plain) (eq (len $plain) 2 | ternary "both" "it")) -}}
 {{- end -}}
 {{- if and (include "tollgate.enrols" .) (not $secrets.secretKey.name) -}}
 {{- $problems = append $problems "mtls has no key to encrypt the key of its authority: set existingSecrets.secretKey.name, or mtls.certManager.enabled=true" -}}
