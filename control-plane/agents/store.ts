@@ -1,6 +1,7 @@
 // Stores agent profiles.
 import type { Agent, AgentFields } from './rules/agent.ts';
 import type { AgentPosition, PositionedAgent } from './rules/agent-position.ts';
+import type { PageWanted } from '../base/page.ts';
 import { among } from '../database/row.ts';
 import type { Queryable } from '../database/transaction.ts';
 
@@ -80,24 +81,17 @@ export async function listAgents(db: Queryable, workspaceId: number, ids: readon
   return rows.map(agentFromRow);
 }
 
-interface AgentsWanted {
-  /** Null: no limit. */
-  readonly limit: number | null;
-  /** Only agents older than this position. Null: all agents. */
-  readonly before: AgentPosition | null;
-}
-
 /** Lists agents with their positions, newest first. */
 export async function listPositionedAgents(
   db: Queryable,
   workspaceId: number,
-  { limit, before }: AgentsWanted,
+  { limit, after }: PageWanted<AgentPosition>,
 ): Promise<readonly PositionedAgent[]> {
   const { rows } = await db.query<AgentRow & { readonly position: string }>(
     `select ${columns}, position from agent where workspace_id = $1
        and ($2::timestamptz is null or (created_at, position) < ($2, $3))
      order by created_at desc, position desc limit $4`,
-    [workspaceId, before?.createdAt, before?.number, limit],
+    [workspaceId, after?.createdAt, after?.number, limit],
   );
   return rows.map((row) => ({ agent: agentFromRow(row), position: { createdAt: row.created_at, number: Number(row.position) } }));
 }

@@ -1,7 +1,7 @@
 // Schemas that several resources share, and the named schemas of the API document. For Fastify, the bodies of agents
 // and policies are plain objects; `rules` validates their content and reports every problem with its place.
 import { approvalStates, bounds, layers, parts, roles, rulePermissions, scopes, tiers, toolHintNames } from '@tollgate/proto/contract';
-import { caseSchema, type DocumentKind, documentSchema } from '@tollgate/sidecar/engine/compile';
+import { agentTypeKeySchema, caseSchema, type DocumentKind, documentSchema } from '@tollgate/sidecar/engine/compile';
 import Type from 'typebox';
 import { agentSchemas } from '../agents/rules/agent.ts';
 import { runStatuses } from '../runs/rules/run.ts';
@@ -21,19 +21,33 @@ export const shownKeyword = 'shown';
 /** Returns the schema of a text in a path or query string that our code parses. The document shows `schema` for it. */
 export const shownAs = (schema: JsonSchema) => Type.String({ [shownKeyword]: schema });
 
-export const pageLimit = shownAs({
-  type: 'integer',
-  minimum: 1,
-  maximum: 1000,
-  default: 200,
-  description: 'values outside the range are clamped',
-});
+/**
+ * Returns the schema of a number of items. It has no minimum and no maximum, because a number outside of `range` is
+ * taken for the nearest bound and not refused.
+ */
+export const clamped = (standard: number | null, range: string, more = '') =>
+  shownAs({
+    type: 'integer',
+    ...(standard === null ? {} : { default: standard }),
+    description: `${range}; a number outside of this range is clamped: it means the nearest bound${more}`,
+  });
+
+export const pageRange = '1 to 1,000';
+export const pageLimit = clamped(200, pageRange);
 export const pageCursor = Type.String({ description: '`next` of the previous page' });
 /** The query of a list that has no other parameters. */
 export const pageQuery = Type.Object(
   { limit: Type.Optional(pageLimit), cursor: Type.Optional(pageCursor) },
   { additionalProperties: false },
 );
+
+/** The query of a list that is whole without `limit`. */
+export const wholeOrPageQuery = Type.Object(
+  { limit: Type.Optional(clamped(null, pageRange, '; absent: the whole list')), cursor: Type.Optional(pageCursor) },
+  { additionalProperties: false },
+);
+/** What the description of such a list says. */
+export const wholeOrPage = 'Without `limit` the whole list is on one page. `next` is absent on the last page.';
 
 const path = { workspace: Type.String({ description: 'the slug in the key' }) };
 export const inWorkspace = Type.Object(path);
@@ -77,6 +91,24 @@ export const object = (
   type: 'object',
   required: Object.keys(properties),
   properties: { ...properties, ...optional },
+});
+
+/** The key of an agent type, as a part of a path. */
+export const agentTypeKeyShape: JsonSchema = {
+  ...agentTypeKeySchema,
+  description: `${String(agentTypeKeySchema['description'])}; percent-encoded in the path`,
+};
+/** Returns the schema of an object whose keys are agent-type keys. */
+const byAgentType = (values: JsonSchema): JsonSchema => ({
+  ...mapOf(values),
+  propertyNames: agentTypeKeySchema,
+  description: 'by agent-type key',
+});
+/** The same for a page of them. No agent-type key is `next`. */
+export const pageByAgentType = (values: JsonSchema): JsonSchema => ({
+  ...byAgentType(values),
+  propertyNames: { anyOf: [agentTypeKeySchema, { const: 'next' }] },
+  properties: { next: { ...text, description: 'the cursor of the next page' } },
 });
 
 const place = { layer: word(layers), path: text };
@@ -540,6 +572,6 @@ export const listedToolServerRef = refOf(listedToolServer);
 export const policySet = (shown: (document: JsonSchema) => JsonSchema): Readonly<Record<string, JsonSchema>> => ({
   workspacePolicy: shown(workspacePolicyRef),
   rolePolicies: { ...mapOf(shown(policyRef)), description: 'by role' },
-  agentTypePolicies: { ...mapOf(shown(policyRef)), description: 'by agent-type key' },
+  agentTypePolicies: byAgentType(shown(policyRef)),
   userPolicies: { ...mapOf(shown(userPolicyRef)), description: "by uid; only the organisation's parts, not the members' own parts" },
 });

@@ -1,8 +1,7 @@
 // Routes of agent runs: start (with one result or a stream of events), list, read and cancel.
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { badRequest } from '../base/refusal.ts';
-import { parseRunCursor, type RunPosition, shownRun, shownSummary } from './rules/run.ts';
+import { parseRunCursor, shownRun, shownSummary } from './rules/run.ts';
 import { runAskSchema } from './rules/run-ask.ts';
 import { refusalOf } from '../base/errors.ts';
 import { cancelRun } from './operations/cancel-run.ts';
@@ -10,7 +9,7 @@ import { listRuns } from './operations/list-runs.ts';
 import { readRun } from './operations/read-run.ts';
 import type { RunAnswer } from './operations/start-run.ts';
 import type { StreamDeps } from '../http/deps.ts';
-import { limitOf } from '../http/page-limit.ts';
+import { limitOf, positionOf } from '../http/page-limit.ts';
 import { logRefusal } from '../http/refuse.ts';
 import { addRoute, asked, joined, ok } from '../http/route.ts';
 import { anyObject, listOf, okAnd, pageQuery, runRef, runResultRef, runSummaryRef, runWaitsRef, text } from '../http/shapes.ts';
@@ -38,7 +37,7 @@ export function addRunRoutes(app: FastifyInstance, deps: StreamDeps): void {
     refusals: ['not_found'],
     operation: listRuns,
     schema: { params, querystring: pageQuery },
-    input: ({ params: { id }, query }) => ({ agentId: id, limit: limitOf(query.limit ?? '200'), before: beforeOf(query.cursor) }),
+    input: ({ params: { id }, query }) => ({ agentId: id, limit: limitOf(query.limit ?? '200'), before: positionOf(query.cursor, parseRunCursor) }),
     answer: ({ runs, ...rest }) => ok({ runs: runs.map(shownSummary), ...rest }),
   });
   addRoute(app, deps, {
@@ -143,11 +142,4 @@ async function* framed({ id, events }: Extract<RunAnswer, { kind: 'stream' }>): 
       yield `event: ${event.kind}\nid: ${told}\ndata: ${JSON.stringify(event.data).replaceAll(awkward, escaped)}\n\n`;
     }
   }
-}
-
-function beforeOf(cursor: string | undefined): RunPosition | null {
-  if (cursor === undefined) return null;
-  const position = parseRunCursor(cursor);
-  if (position === null) throw badRequest('cursor must be the `next` of an earlier answer');
-  return position;
 }

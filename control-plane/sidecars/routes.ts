@@ -1,10 +1,9 @@
 // Lists the sidecars that follow the policy of a workspace, with their state.
 import type { FastifyInstance } from 'fastify';
-import { badRequest } from '../base/refusal.ts';
-import { type ListedSidecar, parseSidecarCursor, sidecarBounds, type SidecarPosition } from './rules/sidecar.ts';
+import { type ListedSidecar, parseSidecarCursor, sidecarBounds } from './rules/sidecar.ts';
 import { listSidecars } from './operations/list-sidecars.ts';
 import type { AppDeps } from '../http/deps.ts';
-import { limitOf } from '../http/page-limit.ts';
+import { limitOf, positionOf } from '../http/page-limit.ts';
 import { addRoute, ok } from '../http/route.ts';
 import { dateTime, flag, integer, inWorkspace, listOf, object, okAnd, orNull, pageQuery, text, word } from '../http/shapes.ts';
 
@@ -69,17 +68,10 @@ export function addSidecarRoutes(app: FastifyInstance, deps: AppDeps): void {
     answers: okAnd({ epoch: text, revision: integer, sidecars: listOf(sidecar) }, { next: text }),
     operation: listSidecars,
     schema: { params: inWorkspace, querystring: pageQuery },
-    input: ({ query }) => ({ limit: limitOf(query.limit ?? '200'), after: afterOf(query.cursor) }),
+    input: ({ query }) => ({ limit: limitOf(query.limit ?? '200'), after: positionOf(query.cursor, parseSidecarCursor) }),
     answer: ({ newest, sidecars, ...rest }) =>
       ok({ epoch: newest.epoch, revision: newest.number, sidecars: sidecars.map(shownSidecar), ...rest }),
   });
-}
-
-function afterOf(cursor: string | undefined): SidecarPosition | null {
-  if (cursor === undefined) return null;
-  const position = parseSidecarCursor(cursor);
-  if (position === null) throw badRequest('cursor must be the `next` of an earlier answer');
-  return position;
 }
 
 const shownSidecar = ({ sidecarId, connectedAt, lastSeen, lastNack, status, ...sidecar }: ListedSidecar) => ({

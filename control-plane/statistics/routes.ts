@@ -5,7 +5,20 @@ import { badRequest } from '../base/refusal.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { limitOf } from '../http/page-limit.ts';
 import { addRoute } from '../http/route.ts';
-import { dateTime, integer, inWorkspace, listOf, object, pageCursor, pageLimit, pageQuery, shownAs, text, word } from '../http/shapes.ts';
+import {
+  clamped,
+  dateTime,
+  integer,
+  inWorkspace,
+  listOf,
+  object,
+  pageCursor,
+  pageLimit,
+  pageQuery,
+  shownAs,
+  text,
+  word,
+} from '../http/shapes.ts';
 import { readDecisions, readRedactions } from './operations/read-decisions.ts';
 import { readSpend } from './operations/read-spend.ts';
 import { readUnknownAgents } from './operations/read-unknown-agents.ts';
@@ -24,15 +37,7 @@ const range = {
     shownAs({ ...dateTime, description: 'default: an hour before `until`; moved back to the start of its minute, hour or day' }),
   ),
   until: Type.Optional(shownAs({ ...dateTime, description: 'exclusive; default: now; moved on to the end of its minute, hour or day' })),
-  top: Type.Optional(
-    shownAs({
-      type: 'integer',
-      minimum: 1,
-      maximum: topBounds.max,
-      default: topBounds.standard,
-      description: 'the number of groups; values outside the range are clamped',
-    }),
-  ),
+  top: Type.Optional(clamped(topBounds.standard, `the number of groups, 1 to ${topBounds.max}`)),
   cursor: Type.Optional(pageCursor),
 };
 

@@ -5,11 +5,12 @@ import { toolServerSchema } from './rules/tool-server-definition.ts';
 import { admitSchema } from './rules/admission.ts';
 import { admitTools } from './operations/admit-tools.ts';
 import { deleteToolServer } from './operations/delete-tool-server.ts';
-import { listToolServers, readToolServer } from './operations/read-tool-servers.ts';
+import { listToolServers, parseToolServerCursor, readToolServer } from './operations/read-tool-servers.ts';
 import { refreshToolServer } from './operations/refresh-tool-server.ts';
 import { registerToolServer } from './operations/register-tool-server.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { createRateLimit } from '../base/rate-limit.ts';
+import { limitOrAll, positionOf } from '../http/page-limit.ts';
 import { addRoute, ok } from '../http/route.ts';
 import {
   anyObject,
@@ -20,6 +21,8 @@ import {
   text,
   toolRef,
   toolServerRef,
+  wholeOrPage,
+  wholeOrPageQuery,
   workspaceAnd,
   written,
 } from '../http/shapes.ts';
@@ -46,12 +49,12 @@ function addRoutesOfList(app: FastifyInstance, deps: AppDeps, limitDiscoveries: 
     id: 'listToolServers',
     tag: 'Tools',
     summary: 'Lists tool servers by name, never the values of their headers',
-    description: 'Without the schemas of their tools. To read the schemas, read one server by its name, or discover its tools.',
-    answers: okAnd({ servers: listOf(listedToolServerRef) }),
+    description: `Without the schemas of their tools. To read the schemas, read one server by its name, or discover its tools. ${wholeOrPage} A page ends earlier where it would have more than 4 MiB of tools.`,
+    answers: okAnd({ servers: listOf(listedToolServerRef) }, { next: text }),
     operation: listToolServers,
-    schema: { params: inWorkspace },
-    input: () => undefined,
-    answer: (servers) => ok({ servers: servers.map(shownServer) }),
+    schema: { params: inWorkspace, querystring: wholeOrPageQuery },
+    input: ({ query }) => ({ limit: limitOrAll(query.limit), after: positionOf(query.cursor, parseToolServerCursor) }),
+    answer: ({ servers, ...rest }) => ok({ servers: servers.map(shownServer), ...rest }),
   });
   addRoute(app, deps, {
     method: 'POST',

@@ -5,11 +5,12 @@ import Type, { type Static } from 'typebox';
 import { unauthenticated } from '../base/refusal.ts';
 import { createWorkspace } from './operations/create-workspace.ts';
 import { deleteWorkspace } from './operations/delete-workspace.ts';
-import { listWorkspaces } from './operations/list-workspaces.ts';
+import { listWorkspaces, parseWorkspaceCursor } from './operations/list-workspaces.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { describe } from '../http/describe.ts';
+import { limitOrAll, positionOf } from '../http/page-limit.ts';
 import { ok } from '../http/route.ts';
-import { dateTime, flag, integer, listOf, object, okAnd, text } from '../http/shapes.ts';
+import { dateTime, flag, integer, listOf, object, okAnd, text, wholeOrPage, wholeOrPageQuery } from '../http/shapes.ts';
 
 const list = '/api/v1/workspaces';
 const closed = { additionalProperties: false };
@@ -24,10 +25,11 @@ const schemas = {
     {
       id: 'listWorkspaces',
       tag,
-      summary: 'Lists the workspaces',
-      answers: okAnd({ workspaces: listOf(object({ slug: text, frozen: flag, revision: integer, createdAt: dateTime })) }),
+      summary: 'Lists the workspaces by their slug',
+      description: wholeOrPage,
+      answers: okAnd({ workspaces: listOf(object({ slug: text, frozen: flag, revision: integer, createdAt: dateTime })) }, { next: text }),
     },
-    {},
+    { querystring: wholeOrPageQuery },
     security,
   ),
   create: describe(
@@ -61,8 +63,9 @@ export function addWorkspaceRoutes(app: FastifyInstance, deps: AppDeps): void {
     if (!equal(request.headers.authorization ?? '', `Bearer ${operatorKey}`)) throw unauthenticated('the operator key is needed');
   };
 
-  app.get(list, { onRequest, schema: schemas.list }, async () => {
-    const workspaces = await listWorkspaces(deps);
+  app.get<{ Querystring: Static<typeof wholeOrPageQuery> }>(list, { onRequest, schema: schemas.list }, async ({ query }) => {
+    const wanted = { limit: limitOrAll(query.limit), after: positionOf(query.cursor, parseWorkspaceCursor) };
+    const { workspaces, ...rest } = await listWorkspaces(deps, wanted);
     return ok({
       workspaces: workspaces.map(({ slug, frozen, revision, createdAt }) => ({
         slug,
@@ -70,6 +73,7 @@ export function addWorkspaceRoutes(app: FastifyInstance, deps: AppDeps): void {
         revision,
         createdAt: createdAt.toISOString(),
       })),
+      ...rest,
     });
   });
   app.post<{ Body: Static<typeof newWorkspace> }>(list, { onRequest, schema: schemas.create }, async ({ body, log }) => {

@@ -1,7 +1,8 @@
 import { isUid } from '@tollgate/proto/contract';
-import type { Member } from '../rules/member.ts';
+import { type Member, memberCursorOf } from '../rules/member.ts';
+import { oneMore, pageOf, type PageWanted } from '../../base/page.ts';
 import { notFound } from '../../base/refusal.ts';
-import { findMember, listMembers as listStored } from '../store/members.ts';
+import { findMember, listMembersAfter } from '../store/members.ts';
 import type { Queryable } from '../../database/transaction.ts';
 import { readOperation } from '../operation.ts';
 
@@ -12,9 +13,20 @@ export async function requireMember(db: Queryable, workspaceId: number, uid: str
   return member;
 }
 
+interface MemberPage {
+  readonly members: readonly Member[];
+  /** Absent on the last page. */
+  readonly next?: string;
+}
+
+/** Lists the members by their uid. The position is a uid. */
 export const listMembers = readOperation(
   'member.read',
-  ({ pool }, actor): Promise<readonly Member[]> => listStored(pool, actor.workspaceId),
+  async ({ pool }, actor, { limit, after }: PageWanted<string>): Promise<MemberPage> => {
+    const found = await listMembersAfter(pool, actor.workspaceId, { limit: oneMore(limit), after });
+    const { items, ...rest } = pageOf(found, limit, memberCursorOf);
+    return { members: items, ...rest };
+  },
 );
 
 export const readMember = readOperation('member.read', ({ pool }, actor, uid: string) => requireMember(pool, actor.workspaceId, uid));

@@ -2,14 +2,27 @@ import { scopes } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { instantWords, parseInstant } from '../../base/instant.ts';
-import type { ApiKey } from '../rules/key.ts';
+import { type ApiKey, parseKeyCursor } from '../rules/key.ts';
 import { badRequest } from '../../base/refusal.ts';
 import { narrowKey, revokeKey, rotateKey } from '../operations/change-key.ts';
 import { createKey } from '../operations/create-key.ts';
 import { listKeys } from '../operations/read-keys.ts';
 import type { AppDeps } from '../../http/deps.ts';
+import { limitOrAll, positionOf } from '../../http/page-limit.ts';
 import { addRoute, ok } from '../../http/route.ts';
-import { inWorkspace, keyRef, listOf, okAnd, oneOf, text, tierShape, workspaceAnd, written } from '../../http/shapes.ts';
+import {
+  inWorkspace,
+  keyRef,
+  listOf,
+  okAnd,
+  oneOf,
+  text,
+  tierShape,
+  wholeOrPage,
+  wholeOrPageQuery,
+  workspaceAnd,
+  written,
+} from '../../http/shapes.ts';
 
 const list = '/:workspace/admin/keys';
 const one = `${list}/:id`;
@@ -38,11 +51,12 @@ export function addKeyRoutes(app: FastifyInstance, deps: AppDeps): void {
     id: 'listKeys',
     tag: 'Access',
     summary: 'Lists keys, newest first, without their secrets',
-    answers: okAnd({ keys: listOf(keyRef) }),
+    description: wholeOrPage,
+    answers: okAnd({ keys: listOf(keyRef) }, { next: text }),
     operation: listKeys,
-    schema: { params: inWorkspace },
-    input: () => undefined,
-    answer: (keys) => ok({ keys: keys.map(shownKey) }),
+    schema: { params: inWorkspace, querystring: wholeOrPageQuery },
+    input: ({ query }) => ({ limit: limitOrAll(query.limit), after: positionOf(query.cursor, parseKeyCursor) }),
+    answer: ({ keys, ...rest }) => ok({ keys: keys.map(shownKey), ...rest }),
   });
   addRoute(app, deps, {
     method: 'POST',

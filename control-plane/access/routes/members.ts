@@ -1,12 +1,24 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import type { Member } from '../rules/member.ts';
+import { type Member, parseMemberCursor } from '../rules/member.ts';
 import { changeMember, removeMember } from '../operations/change-member.ts';
 import { createMember } from '../operations/create-member.ts';
 import { listMembers, readMember } from '../operations/read-members.ts';
 import type { AppDeps } from '../../http/deps.ts';
+import { limitOrAll, positionOf } from '../../http/page-limit.ts';
 import { addRoute, ok } from '../../http/route.ts';
-import { inWorkspace, listOf, memberRef, okAnd, roleShape, text, workspaceAnd, written } from '../../http/shapes.ts';
+import {
+  inWorkspace,
+  listOf,
+  memberRef,
+  okAnd,
+  roleShape,
+  text,
+  wholeOrPage,
+  wholeOrPageQuery,
+  workspaceAnd,
+  written,
+} from '../../http/shapes.ts';
 
 const list = '/:workspace/admin/members';
 const one = `${list}/:uid`;
@@ -21,12 +33,13 @@ export function addMemberRoutes(app: FastifyInstance, deps: AppDeps): void {
     url: list,
     id: 'listMembers',
     tag: 'Access',
-    summary: 'Lists the members',
-    answers: okAnd({ members: listOf(memberRef) }),
+    summary: 'Lists the members by their uid',
+    description: wholeOrPage,
+    answers: okAnd({ members: listOf(memberRef) }, { next: text }),
     operation: listMembers,
-    schema: { params: inWorkspace },
-    input: () => undefined,
-    answer: (members) => ok({ members: members.map(shownMember) }),
+    schema: { params: inWorkspace, querystring: wholeOrPageQuery },
+    input: ({ query }) => ({ limit: limitOrAll(query.limit), after: positionOf(query.cursor, parseMemberCursor) }),
+    answer: ({ members, ...rest }) => ok({ members: members.map(shownMember), ...rest }),
   });
   addRoute(app, deps, {
     method: 'POST',

@@ -1,6 +1,7 @@
 // Defines how a key is made, and what is stored of it. The key itself is shown once and never stored.
 import { hashKey, nameProblem, type Tier } from '@tollgate/proto/contract';
 import { problem, type Problem } from '@tollgate/proto/shape';
+import { isInstant } from '../../base/instant.ts';
 
 export interface KeyPins {
   readonly tier: Tier | null;
@@ -90,3 +91,16 @@ export const ownersKey = (
   revokedAt: null,
   createdAt: now,
 });
+
+/** The position of a key in the order "newest first". `id` decides between keys that were created at the same time. */
+export type KeyPosition = Pick<ApiKey, 'createdAt' | 'id'>;
+
+const cursorForm = /^(\d{1,15})\.([A-Za-z0-9]{20})$/;
+
+export const keyCursorOf = ({ createdAt, id }: KeyPosition): string =>
+  Buffer.from(`${createdAt.getTime()}.${id}`).toString('base64url');
+
+export function parseKeyCursor(cursor: string): KeyPosition | null {
+  const [, ms, id] = cursorForm.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  return id === undefined || !isInstant(Number(ms)) ? null : { createdAt: new Date(Number(ms)), id };
+}

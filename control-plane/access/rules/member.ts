@@ -1,6 +1,7 @@
 // Defines a member of a workspace, and checks uids and e-mails.
-import { type Role, uidProblem } from '@tollgate/proto/contract';
+import { isUid, type Role, uidProblem } from '@tollgate/proto/contract';
 import type { Problem } from '@tollgate/proto/shape';
+import { cursorOfText, textInCursor } from '../../base/page.ts';
 
 export interface Member {
   readonly uid: string;
@@ -19,3 +20,7 @@ export function checkUid(uid: string): readonly Problem[] {
 
 export const checkEmail = (value: string): readonly Problem[] =>
   value.length <= emailLengthMax && email.test(value) ? [] : [{ path: 'email', message: 'must be an e-mail address' }];
+
+// Members are listed by their uid.
+export const memberCursorOf = ({ uid }: Member): string => cursorOfText(uid);
+export const parseMemberCursor = (cursor: string): string | null => textInCursor(cursor, isUid);

@@ -1,7 +1,8 @@
 // Stores keys. Only their hashes are stored.
 import { isRole, isTier, roles } from '@tollgate/proto/contract';
 import type { WorkspaceKey } from '@tollgate/sidecar/engine/compile';
-import type { ApiKey, FreshSecret, KeyPins } from '../rules/key.ts';
+import type { PageWanted } from '../../base/page.ts';
+import type { ApiKey, FreshSecret, KeyPins, KeyPosition } from '../rules/key.ts';
 import { among, rowIs } from '../../database/row.ts';
 import type { Queryable } from '../../database/transaction.ts';
 
@@ -44,10 +45,18 @@ const keyFromRow = (row: KeyRow): ApiKey => ({
   createdAt: row.created_at,
 });
 
-export async function listKeys(db: Queryable, workspaceId: number): Promise<readonly ApiKey[]> {
-  const { rows } = await db.query<KeyRow>(`select ${columns} from api_key where workspace_id = $1 order by created_at desc, id`, [
-    workspaceId,
-  ]);
+/** Lists keys, newest first. */
+export async function listKeys(
+  db: Queryable,
+  workspaceId: number,
+  { limit, after }: PageWanted<KeyPosition>,
+): Promise<readonly ApiKey[]> {
+  const { rows } = await db.query<KeyRow>(
+    `select ${columns} from api_key where workspace_id = $1
+       and ($2::timestamptz is null or created_at < $2 or (created_at = $2 and id > $3))
+     order by created_at desc, id limit $4`,
+    [workspaceId, after?.createdAt, after?.id, limit],
+  );
   return rows.map(keyFromRow);
 }
 

@@ -2,6 +2,7 @@
 import { isRole } from '@tollgate/proto/contract';
 import type { Member } from '../rules/member.ts';
 import type { Identity } from '../rules/sign-in.ts';
+import type { PageWanted } from '../../base/page.ts';
 import { among, rowIs } from '../../database/row.ts';
 import type { Queryable } from '../../database/transaction.ts';
 
@@ -26,6 +27,19 @@ export async function listMembers(db: Queryable, workspaceId: number, uids: read
   const { rows } = await db.query<MemberRow>(
     `select ${columns} from member where workspace_id = $1 and ${among('uid', '$2')} order by uid`,
     [workspaceId, uids],
+  );
+  return rows.map(memberFromRow);
+}
+
+/** Lists a part of the members, by their uid. */
+export async function listMembersAfter(
+  db: Queryable,
+  workspaceId: number,
+  { limit, after }: PageWanted<string>,
+): Promise<readonly Member[]> {
+  const { rows } = await db.query<MemberRow>(
+    `select ${columns} from member where workspace_id = $1 and ($2::text is null or uid > $2) order by uid limit $3`,
+    [workspaceId, after, limit],
   );
   return rows.map(memberFromRow);
 }

@@ -1,6 +1,7 @@
 import type { Agent } from '../rules/agent.ts';
 import { agentCursorOf, type AgentPosition } from '../rules/agent-position.ts';
 import { isId } from '../../access/rules/key.ts';
+import { oneMore, pageOf, type PageWanted } from '../../base/page.ts';
 import { notFound } from '../../base/refusal.ts';
 import { findAgent, listPositionedAgents } from '../store.ts';
 import type { Queryable } from '../../database/transaction.ts';
@@ -16,13 +17,6 @@ export async function requireAgent(db: Queryable, workspaceId: number, id: strin
   return agent;
 }
 
-interface AgentQuery {
-  /** Null: no limit. */
-  readonly limit: number | null;
-  /** The parsed `next` of the previous page; null: the first page. */
-  readonly before: AgentPosition | null;
-}
-
 interface AgentPage {
   readonly agents: readonly Agent[];
   /** Absent on the last page. */
@@ -30,14 +24,13 @@ interface AgentPage {
 }
 
 /** Lists the agents of the workspace, newest first. */
-export const listAgents = readOperation('agent.read', async ({ pool }, actor, { limit, before }: AgentQuery): Promise<AgentPage> => {
-  const found = await listPositionedAgents(pool, actor.workspaceId, { limit: limit === null ? null : limit + 1, before });
-  const page = limit === null ? found : found.slice(0, limit);
-  const last = page.at(-1);
-  return {
-    agents: page.map(({ agent }) => agent),
-    ...(last !== undefined && found.length > page.length ? { next: agentCursorOf(last.position) } : {}),
-  };
-});
+export const listAgents = readOperation(
+  'agent.read',
+  async ({ pool }, actor, { limit, after }: PageWanted<AgentPosition>): Promise<AgentPage> => {
+    const found = await listPositionedAgents(pool, actor.workspaceId, { limit: oneMore(limit), after });
+    const { items, ...rest } = pageOf(found, limit, ({ position }) => agentCursorOf(position));
+    return { agents: items.map(({ agent }) => agent), ...rest };
+  },
+);
 
 export const readAgent = readOperation('agent.read', ({ pool }, actor, id: string) => requireAgent(pool, actor.workspaceId, id));

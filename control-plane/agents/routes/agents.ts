@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { agentSchemas, profileOf } from '../rules/agent.ts';
-import { type AgentPosition, parseAgentCursor } from '../rules/agent-position.ts';
+import { parseAgentCursor } from '../rules/agent-position.ts';
 import { isLead } from '../../access/rules/access.ts';
 import type { Actor } from '../../access/rules/actor.ts';
 import { createAgent } from '../operations/create-agent.ts';
@@ -9,23 +9,14 @@ import { deleteAgent } from '../operations/delete-agent.ts';
 import { listAgents, readAgent } from '../operations/read-agents.ts';
 import { patchAgent, updateAgent } from '../operations/update-agent.ts';
 import type { AppDeps } from '../../http/deps.ts';
-import { badRequest } from '../../base/refusal.ts';
 import { createRateLimit, writesPerMinute } from '../../base/rate-limit.ts';
-import { limitOf } from '../../http/page-limit.ts';
+import { limitOrAll, positionOf } from '../../http/page-limit.ts';
 import { addRoute, ok } from '../../http/route.ts';
-import { agentRef, anyObject, listOf, okAnd, pageCursor, shownAs, text, written } from '../../http/shapes.ts';
+import { agentRef, anyObject, listOf, okAnd, text, wholeOrPage, wholeOrPageQuery, written } from '../../http/shapes.ts';
 
 const list = '/api/v1/agents';
 const one = `${list}/:id`;
 const params = Type.Object({ id: Type.String() });
-
-const allOrLimit = shownAs({
-  type: 'integer',
-  minimum: 1,
-  maximum: 1000,
-  description: 'absent: all; values outside the range are clamped',
-});
-const listQuery = Type.Object({ limit: Type.Optional(allOrLimit), cursor: Type.Optional(pageCursor) }, { additionalProperties: false });
 
 const often = `Of a member, more than ${writesPerMinute} creates, PUTs and DELETEs of a key in a minute are refused.`;
 
@@ -45,11 +36,11 @@ function addRoutesOfList(app: FastifyInstance, deps: AppDeps, limitWrites: (acto
     id: 'listAgents',
     tag: 'Agents',
     summary: 'Lists agents, newest first',
-    description: 'Without `limit`, all agents are on one page. `next` is absent on the last page.',
+    description: wholeOrPage,
     answers: okAnd({ profiles: listOf(agentRef) }, { next: text }),
     operation: listAgents,
-    schema: { querystring: listQuery },
-    input: ({ query }) => ({ limit: query.limit === undefined ? null : limitOf(query.limit), before: beforeOf(query.cursor) }),
+    schema: { querystring: wholeOrPageQuery },
+    input: ({ query }) => ({ limit: limitOrAll(query.limit), after: positionOf(query.cursor, parseAgentCursor) }),
     answer: ({ agents, ...rest }) => ok({ profiles: agents.map(profileOf), ...rest }),
   });
   addRoute(app, deps, {
@@ -132,11 +123,4 @@ function addRoutesOfOne(app: FastifyInstance, deps: AppDeps, limitWrites: (actor
     answer: ok,
     admit: limitWrites,
   });
-}
-
-function beforeOf(cursor: string | undefined): AgentPosition | null {
-  if (cursor === undefined) return null;
-  const position = parseAgentCursor(cursor);
-  if (position === null) throw badRequest('cursor must be the `next` of an earlier answer');
-  return position;
 }

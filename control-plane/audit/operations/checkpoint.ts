@@ -2,8 +2,10 @@
 // the log does not continue from its earlier checkpoints, for example because the database was rolled back. Our own
 // code never shrinks or changes the log.
 import { type Checkpoint, logKeyText, signedNote } from '@tollgate/proto/chain';
+import { oneMore, pageOf, type PageWanted } from '../../base/page.ts';
 import { conflict, notFound } from '../../base/refusal.ts';
-import { findCheckpoint, findStray, listKeys, listUnsigned, openLog, type StoredLog, writeCheckpoint } from '../store/audit-chain.ts';
+import { type SigningKey, signingKeyCursorOf } from '../rules/signing-key.ts';
+import { findCheckpoint, findStray, hasKey, listKeys, listUnsigned, openLog, type StoredLog, writeCheckpoint } from '../store/audit-chain.ts';
 import { startOfDay } from '../store/partitions.ts';
 import { loggable } from '../../base/loggable.ts';
 import { type OperationDeps, effectOperation } from '../../access/operation.ts';
@@ -55,14 +57,25 @@ export const readCheckpoint = effectOperation('audit.read', async ({ pool }, { w
 
 const shownCheckpoint = (size: number, note: string) => ({ size, checkpoint: note });
 
-/** Lists the keys that can sign checkpoints of this log. */
-export const listLogKeys = effectOperation('audit.read', async ({ pool, clock, notary }, { workspaceId }, _input: null) => {
-  const { origin } = await openLog(pool, workspaceId);
-  const stored = await listKeys(pool);
-  const own = Buffer.from(notary.publicKey);
-  const all = stored.some(({ publicKey }) => publicKey.equals(own)) ? stored : [...stored, { publicKey: own, since: clock() }];
-  return { origin, keys: all.map(({ publicKey, since }) => ({ key: logKeyText(origin, publicKey), since: since.toISOString() })) };
-});
+/**
+ * Lists the keys that can sign checkpoints of this log, oldest first. The key of this control plane is the last one as long
+ * as it has signed none.
+ */
+export const listLogKeys = effectOperation(
+  'audit.read',
+  async ({ pool, clock, notary }, { workspaceId }, { limit, after }: PageWanted<SigningKey>) => {
+    const { origin } = await openLog(pool, workspaceId);
+    const stored = await listKeys(pool, { limit: oneMore(limit), after });
+    const isLast = limit === null || stored.length <= limit;
+    const own = isLast && !(await hasKey(pool, notary.publicKey)) ? [{ publicKey: notary.publicKey, since: clock() }] : [];
+    const { items, ...rest } = pageOf([...stored, ...own], limit, signingKeyCursorOf);
+    return {
+      origin,
+      keys: items.map(({ publicKey, since }) => ({ key: logKeyText(origin, publicKey), since: since.toISOString() })),
+      ...rest,
+    };
+  },
+);
 
 interface DueCheckpointsDeps extends SigningDeps {
   readonly log: { error(fields: object, message: string): void };

@@ -11,8 +11,9 @@ import { exportChain } from '../operations/export-chain.ts';
 import { listGaps } from '../operations/list-gaps.ts';
 import { queryAudit } from '../operations/query-audit.ts';
 import { createTailAudit, type TailItem } from '../operations/tail-audit.ts';
+import { parseSigningKeyCursor } from '../rules/signing-key.ts';
 import type { StreamDeps } from '../../http/deps.ts';
-import { limitOf } from '../../http/page-limit.ts';
+import { limitOf, limitOrAll, positionOf } from '../../http/page-limit.ts';
 import { addRoute } from '../../http/route.ts';
 import { addStream } from '../../http/stream-route.ts';
 import {
@@ -28,6 +29,8 @@ import {
   pageQuery,
   shownAs,
   text,
+  wholeOrPage,
+  wholeOrPageQuery,
   word,
 } from '../../http/shapes.ts';
 import { addCallRoute } from './calls.ts';
@@ -189,14 +192,18 @@ function addChainRoutes(app: FastifyInstance, deps: StreamDeps): void {
     url: '/:workspace/admin/audit/keys',
     id: 'listLogKeys',
     tag: 'Audit',
-    summary: 'Lists the public keys that checkpoints may be signed by',
-    answers: object({
-      origin: { ...text, description: 'which log' },
-      keys: listOf(object({ key: { ...text, description: 'a C2SP verifier key' }, since: dateTime })),
-    }),
+    summary: 'Lists the public keys that checkpoints may be signed by, oldest first',
+    description: wholeOrPage,
+    answers: object(
+      {
+        origin: { ...text, description: 'which log' },
+        keys: listOf(object({ key: { ...text, description: 'a C2SP verifier key' }, since: dateTime })),
+      },
+      { next: text },
+    ),
     operation: listLogKeys,
-    schema: { params: inWorkspace },
-    input: () => null,
+    schema: { params: inWorkspace, querystring: wholeOrPageQuery },
+    input: ({ query }) => ({ limit: limitOrAll(query.limit), after: positionOf(query.cursor, parseSigningKeyCursor) }),
     answer: (keys) => keys,
   });
 }

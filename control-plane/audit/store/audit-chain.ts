@@ -3,6 +3,8 @@
 
 import type pg from 'pg';
 import { originOf, type ShownGap, valueBefore } from '@tollgate/proto/chain';
+import type { PageWanted } from '../../base/page.ts';
+import type { SigningKey } from '../rules/signing-key.ts';
 import type { ChainEnd } from './audit-ingest.ts';
 import { type EntryRow, entryFromRow, shown } from './audit.ts';
 import { queryPatiently } from '../../database/patience.ts';
@@ -130,17 +132,19 @@ export async function listUnsigned(db: Queryable): Promise<readonly number[]> {
   return rows.map((row) => Number(row.workspace_id));
 }
 
-interface StoredKey {
-  readonly publicKey: Buffer;
-  readonly since: Date;
-}
-
-/** Returns the keys of all control planes that have signed, oldest first. */
-export async function listKeys(db: Queryable): Promise<readonly StoredKey[]> {
+/** Returns the keys of control planes that have signed, oldest first. */
+export async function listKeys(db: Queryable, { limit, after }: PageWanted<SigningKey>): Promise<readonly SigningKey[]> {
   const { rows } = await db.query<{ public_key: Buffer; since: Date }>(
-    'select public_key, since from audit_key order by since, public_key',
+    `select public_key, since from audit_key where $1::timestamptz is null or (since, public_key) > ($1, $2::bytea)
+     order by since, public_key limit $3`,
+    [after?.since, after === null ? null : Buffer.from(after.publicKey), limit],
   );
   return rows.map((row) => ({ publicKey: row.public_key, since: row.since }));
+}
+
+export async function hasKey(db: Queryable, publicKey: Uint8Array): Promise<boolean> {
+  const { rowCount } = await db.query('select from audit_key where public_key = $1', [Buffer.from(publicKey)]);
+  return rowCount === 1;
 }
 
 /** An item of the log. `digest` was computed when the item arrived; empty: it was removed. */

@@ -1,9 +1,10 @@
 // Reads policy documents as they are stored. The result is `{}` if no document is set.
-import type { DocumentId, Role } from '@tollgate/proto/contract';
-import type { PolicyDocument } from '@tollgate/sidecar/engine/compile';
+import { type DocumentId, parseAgentType, type Role } from '@tollgate/proto/contract';
+import type { PolicyDocument, StoredDocument } from '@tollgate/sidecar/engine/compile';
+import { cursorOfText, type PageWanted, textInCursor } from '../../base/page.ts';
 import { requireAccessTo } from '../../access/rules/access.ts';
 import { mergedUserView } from '../rules/user-policy.ts';
-import { listDocuments, readDocument } from '../store/policies.ts';
+import { listDocuments, listDocumentsAfter, readDocument } from '../store/policies.ts';
 import type { Queryable } from '../../database/transaction.ts';
 import { readOperation } from '../../access/operation.ts';
 
@@ -23,17 +24,32 @@ export const readAgentTypePolicy = readOperation('agent-type-policy.read', ({ po
 
 const nameOf = (id: DocumentId): string => (id.layer === 'role' ? id.role : id.layer === 'agent-type' ? id.agentType : '');
 
-const listLayer = async (
-  db: Queryable,
-  workspaceId: number,
-  layer: 'role' | 'agent-type',
-): Promise<Readonly<Record<string, PolicyDocument>>> =>
-  Object.fromEntries((await listDocuments(db, workspaceId, layer)).map(({ id, document }) => [nameOf(id), document]));
+const byName = (documents: readonly StoredDocument[]): Readonly<Record<string, PolicyDocument>> =>
+  Object.fromEntries(documents.map(({ id, document }) => [nameOf(id), document]));
 
-export const listRolePolicies = readOperation('role-policy.list', ({ pool }, actor) => listLayer(pool, actor.workspaceId, 'role'));
-export const listAgentTypePolicies = readOperation('agent-type-policy.list', ({ pool }, actor) =>
-  listLayer(pool, actor.workspaceId, 'agent-type'),
+export const listRolePolicies = readOperation('role-policy.list', async ({ pool }, actor) =>
+  byName(await listDocuments(pool, actor.workspaceId, 'role')),
 );
+
+interface PolicyPage {
+  readonly policies: Readonly<Record<string, PolicyDocument>>;
+  /** Absent on the last page. */
+  readonly next?: string;
+}
+
+/** Lists the policies of agent types by their key. The position is a key. */
+export const listAgentTypePolicies = readOperation(
+  'agent-type-policy.list',
+  async ({ pool }, { workspaceId }, { limit, after }: PageWanted<string>): Promise<PolicyPage> => {
+    if (limit === null && after === null) return { policies: byName(await listDocuments(pool, workspaceId, 'agent-type')) };
+    const page = { limit: limit ?? Number.MAX_SAFE_INTEGER - 1, after };
+    const { documents, more } = await listDocumentsAfter(pool, workspaceId, 'agent-type', page);
+    const last = documents.at(-1);
+    return { policies: byName(documents), ...(last !== undefined && more ? { next: cursorOfText(nameOf(last.id)) } : {}) };
+  },
+);
+
+export const parseAgentTypeCursor = (cursor: string): string | null => textInCursor(cursor, (text) => parseAgentType(text) !== null);
 
 /** The two parts of a user's document. */
 export async function readUserParts(db: Queryable, workspaceId: number, uid: string) {

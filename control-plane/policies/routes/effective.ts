@@ -5,7 +5,7 @@ import Type from 'typebox';
 import { outcomes } from '../../audit/rules/outcome.ts';
 import type { AppDeps } from '../../http/deps.ts';
 import { addRoute } from '../../http/route.ts';
-import { integer, inWorkspace, listOf, object, orNull, pageCursor, roleShape, shownAs, text, word } from '../../http/shapes.ts';
+import { clamped, integer, inWorkspace, listOf, object, orNull, pageCursor, pageRange, roleShape, text, word } from '../../http/shapes.ts';
 import { readEffective } from '../operations/read-effective.ts';
 
 const query = Type.Object(
@@ -15,9 +15,7 @@ const query = Type.Object(
     agent: Type.Optional(Type.String({ description: 'the name or id of a registered agent; this or `agentType`' })),
     agentType: Type.Optional(Type.String({ description: '<client>::<tier>::<name>; its tier is ignored, because all tiers are shown' })),
     cursor: Type.Optional(pageCursor),
-    limit: Type.Optional(
-      shownAs({ type: 'integer', minimum: 1, maximum: 1000, default: 100, description: 'values outside the range are clamped' }),
-    ),
+    limit: Type.Optional(clamped(100, pageRange)),
   },
   { additionalProperties: false },
 );

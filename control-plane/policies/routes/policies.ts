@@ -11,6 +11,7 @@ import type { Operation } from '../../access/operation.ts';
 import {
   listAgentTypePolicies,
   listRolePolicies,
+  parseAgentTypeCursor,
   readAgentTypePolicy,
   readRolePolicy,
   readUserPolicy,
@@ -27,17 +28,22 @@ import {
 import { deleteUserPolicy, putUserPolicy } from '../operations/write-user-policy.ts';
 import type { AppDeps } from '../../http/deps.ts';
 import { createRateLimit, writesPerMinute } from '../../base/rate-limit.ts';
+import { limitOrAll, positionOf } from '../../http/page-limit.ts';
 import { addRoute, ok } from '../../http/route.ts';
 import {
+  agentTypeKeyShape,
   anyObject,
   forceQuery,
   inWorkspace,
   mapOf,
+  pageByAgentType,
   policyNotices,
   policyPatchRef,
   policyRef,
   shownUserPolicyRef,
   userPolicyPatchRef,
+  wholeOrPage,
+  wholeOrPageQuery,
   word,
   workspaceAnd,
   workspacePolicyPatchRef,
@@ -81,6 +87,7 @@ export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
     url: `${admin}/agentTypePolicies/:key`,
     noun: 'AgentTypePolicy',
     words: 'the policy of an agent type',
+    segment: agentTypeKeyShape,
     // The router has decoded the segment once. It must not be decoded again.
     nameOf: (key) => accept(isAgentType, key, `the key in the path must be <client>::<tier>::<name>, with a tier of ${tiers.join(', ')}`),
     read: readAgentTypePolicy,
@@ -203,23 +210,31 @@ function addPolicyDocument<N>(app: FastifyInstance, deps: AppDeps, document: Doc
 }
 
 function addLists(app: FastifyInstance, deps: AppDeps): void {
-  for (const [segment, id, words, operation] of [
-    ['rolePolicies', 'listRolePolicies', 'role', listRolePolicies],
-    ['agentTypePolicies', 'listAgentTypePolicies', 'agent-type key', listAgentTypePolicies],
-  ] as const) {
-    addRoute(app, deps, {
-      method: 'GET',
-      url: `${admin}/${segment}`,
-      id,
-      tag: 'Policies',
-      summary: `Reads all policies of this kind, by ${words}`,
-      answers: mapOf(policyRef),
-      operation,
-      schema: { params: inWorkspace },
-      input: nothing,
-      answer: same,
-    });
-  }
+  addRoute(app, deps, {
+    method: 'GET',
+    url: `${admin}/rolePolicies`,
+    id: 'listRolePolicies',
+    tag: 'Policies',
+    summary: 'Reads all policies of this kind, by role',
+    answers: mapOf(policyRef),
+    operation: listRolePolicies,
+    schema: { params: inWorkspace },
+    input: nothing,
+    answer: same,
+  });
+  addRoute(app, deps, {
+    method: 'GET',
+    url: `${admin}/agentTypePolicies`,
+    id: 'listAgentTypePolicies',
+    tag: 'Policies',
+    summary: 'Reads all policies of this kind, by agent-type key',
+    description: `${wholeOrPage} A page ends earlier where it would have more than 4 MiB of documents. \`next\` is not a key: every key has \`::\`.`,
+    answers: pageByAgentType(policyRef),
+    operation: listAgentTypePolicies,
+    schema: { params: inWorkspace, querystring: wholeOrPageQuery },
+    input: ({ query }) => ({ limit: limitOrAll(query.limit), after: positionOf(query.cursor, parseAgentTypeCursor) }),
+    answer: ({ policies, ...rest }) => ({ ...policies, ...rest }),
+  });
 }
 
 function addBrake(app: FastifyInstance, deps: AppDeps): void {

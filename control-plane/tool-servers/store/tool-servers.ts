@@ -69,17 +69,45 @@ const registeredFromRow = (row: RegisteredRow): RegisteredToolServer => ({
   createdAt: row.created_at,
 });
 
+/** SQL: the tools of a server without their schemas. */
+const listedTools = `(
+  select coalesce(json_agg(json_build_object('name', tool->'name', 'description', tool->'description', 'digest', tool->'digest') order by place), '[]')
+  from json_array_elements(tools) with ordinality as one(tool, place)
+) as tools`;
+
+const listedFromRow = (row: ToolServerRow): ListedToolServer => ({
+  ...registeredFromRow(row),
+  tools: rowIs(areListedTools, row.tools),
+});
+
 /** Returns the servers, sorted by name. The tools are listed without their schemas. */
 export async function listToolServers(db: Queryable, workspaceId: number): Promise<readonly ListedToolServer[]> {
-  const { rows } = await db.query<ToolServerRow>(
-    `select ${columns}, (
-       select coalesce(json_agg(json_build_object('name', tool->'name', 'description', tool->'description', 'digest', tool->'digest') order by place), '[]')
-       from json_array_elements(tools) with ordinality as one(tool, place)
-     ) as tools
-     from tool_server where workspace_id = $1 order by name`,
-    [workspaceId],
+  const { rows } = await db.query<ToolServerRow>(`select ${columns}, ${listedTools} from tool_server where workspace_id = $1 order by name`, [
+    workspaceId,
+  ]);
+  return rows.map(listedFromRow);
+}
+
+/** Maximum size of the tools of a page, as stored. A page of a single server can be larger. */
+const pageBytesMax = 4 * 1_048_576;
+
+/** Like `listToolServers`, for a page, which ends at `limit` servers or at its maximum size. */
+export async function listToolServersAfter(
+  db: Queryable,
+  workspaceId: number,
+  { limit, after }: { readonly limit: number; readonly after: string | null },
+): Promise<{ readonly servers: readonly ListedToolServer[]; readonly more: boolean }> {
+  const { rows } = await db.query<ToolServerRow & { readonly remaining: string }>(
+    `with remaining as (
+       select name, count(*) over () as remaining,
+         coalesce(sum(octet_length(tools::text)) over (order by name rows between unbounded preceding and 1 preceding), 0) as bytes_before
+       from tool_server where workspace_id = $1 and ($2::text is null or name > $2)
+     )
+     select ${columns}, ${listedTools}, remaining from remaining join tool_server using (name)
+     where workspace_id = $1 and bytes_before <= $4 order by name limit $3`,
+    [workspaceId, after, limit, pageBytesMax],
   );
-  return rows.map((row) => ({ ...registeredFromRow(row), tools: rowIs(areListedTools, row.tools) }));
+  return { servers: rows.map(listedFromRow), more: Number(rows[0]?.remaining ?? 0) > rows.length };
 }
 
 export async function findToolServer(db: Queryable, workspaceId: number, name: string): Promise<ToolServer | null> {

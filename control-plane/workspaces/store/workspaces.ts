@@ -1,4 +1,5 @@
 // Stores workspaces. All other data in the store belongs to a workspace.
+import type { PageWanted } from '../../base/page.ts';
 import { patientQuery, type Queryable } from '../../database/transaction.ts';
 
 export interface Workspace {
@@ -75,6 +76,15 @@ export async function findWorkspaceId(db: Queryable, slug: string): Promise<numb
 
 export async function listWorkspaces(db: Queryable): Promise<readonly Workspace[]> {
   const { rows } = await db.query<WorkspaceRow>(`select ${columns} from workspace order by slug`);
+  return rows.map(workspaceFromRow);
+}
+
+/** Lists a part of the workspaces, by their slug. */
+export async function listWorkspacesAfter(db: Queryable, { limit, after }: PageWanted<string>): Promise<readonly Workspace[]> {
+  const { rows } = await db.query<WorkspaceRow>(
+    `select ${columns} from workspace where $1::text is null or slug > $1 order by slug limit $2`,
+    [after, limit],
+  );
   return rows.map(workspaceFromRow);
 }
 

@@ -19,6 +19,7 @@
 // a document.
 export {
   type AgentCeiling,
+  agentTypeKeySchema,
   type CaseDocument,
   caseSchema,
   checkDocument,

@@ -178,9 +178,17 @@ const cases: Shape = described('the first case whose condition holds replaces fi
 });
 
 const nameSchema = { type: 'string', minLength: 1, maxLength: bounds.nameLength };
+/** The schema of an agent-type key. What it cannot express, `parseAgentType` refuses. */
+export const agentTypeKeySchema: JsonSchema = {
+  type: 'string',
+  description: '<client>::<tier>::<name>; the name may be empty',
+  pattern: `^(?:(?!::).)+::(?:${tiers.join('|')})::`,
+  examples: ['claude-code::interactive::triage', 'hook::api::'],
+};
+
 const agentTypeKey = {
   problem: (key: string) => (parseAgentType(key) === null ? `must be <client>::<tier>::<name> with a tier of ${tiers.join(', ')}` : null),
-  schema: { type: 'string', description: '<client>::<tier>::<name>', pattern: `^(?:(?!::).)*::(?:${tiers.join('|')})::` },
+  schema: agentTypeKeySchema,
   max: bounds.toolKeysInDocument,
   inBrackets: true as const,
 };
