@@ -1,8 +1,9 @@
 // Reads a JSON body strictly. The body must be UTF-8, bounded in depth and in number of values, and free of characters
-// that the database cannot store. Every error names the place of the problem.
+// that the database cannot store. No object may have a key twice. Every error names the place of the problem.
 import { bounds, childPath, excessIn, tooManyValues } from '@tollgate/proto/contract';
 import { badRequest } from '../base/refusal.ts';
-import { placeOfError } from './json-place.ts';
+import { placeOf, placeOfError } from './json-place.ts';
+import { findRepeatedKey } from './repeated-key.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const unstorable = /[\0\p{Cs}]/u;
@@ -13,7 +14,7 @@ export function parseBody(bytes: Uint8Array, nodesMax: number): unknown {
   const text = decode(bytes);
   refuseExcess(text, nodesMax);
   const value = parseJson(text);
-  refuseUnstorable(value, nodesMax);
+  refuseRepeatedKey(text, refuseUnstorable(value, nodesMax));
   return value;
 }
 
@@ -44,14 +45,27 @@ function parseJson(text: string): unknown {
   }
 }
 
+/** `values`: the number of values that were made of the text. */
+function refuseRepeatedKey(text: string, values: number): void {
+  const repeated = findRepeatedKey(text, values);
+  if (repeated === null) return;
+  const { line, column } = placeOf(text, repeated.offset);
+  throw badRequest(
+    `${shown(repeated.path)} is in the body twice, the second time at line ${line}, column ${column}; an object may have a key only once`,
+  );
+}
+
 interface Visit {
   readonly value: unknown;
   readonly path: string;
   readonly depth: number;
 }
 
-/** Uses an explicit list instead of recursion, because JSON may be nested deeper than the call stack allows. */
-function refuseUnstorable(root: unknown, nodesMax: number): void {
+/**
+ * Returns the number of values. Uses an explicit list instead of recursion, because JSON may be nested deeper than the call
+ * stack allows.
+ */
+function refuseUnstorable(root: unknown, nodesMax: number): number {
   const open: Visit[] = [{ value: root, path: '', depth: 1 }];
   let nodes = 0;
   for (let visit = open.pop(); visit !== undefined; visit = open.pop()) {
@@ -68,6 +82,7 @@ function refuseUnstorable(root: unknown, nodesMax: number): void {
       open.push({ value: child, path: at, depth: depth + 1 });
     }
   }
+  return nodes;
 }
 
 function refuseText(text: string, path: string): void {

@@ -15,8 +15,10 @@ const token =
 /** The tokens that are allowed next. In an object, a key precedes each value. */
 type ExpectedToken = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | 'end of value';
 
-export function placeOfError(text: string): PlaceInText {
-  const before = text.slice(0, offsetOfError(text));
+export const placeOfError = (text: string): PlaceInText => placeOf(text, offsetOfError(text));
+
+export function placeOf(text: string, offset: number): PlaceInText {
+  const before = text.slice(0, offset);
   const line = before.split('\n').length;
   return { line, column: before.length - before.lastIndexOf('\n') };
 }

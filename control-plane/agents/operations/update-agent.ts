@@ -1,12 +1,12 @@
 // Changes agents. PUT writes the known fields and ignores unknown ones. PATCH also checks the bounds of values and
-// rejects unknown fields. Only owners and admins can change `suspended`; a member may send it back unchanged.
-// `agents/rules/ceiling.ts` defines which other values a member can set. If the agent already has all values, nothing
-// is written: no event, no revision and no new `updatedAt`. The reason is that events are permanent and any member can
-// write agents.
+// rejects unknown fields. A name that changes must hold no hidden characters. Only owners and admins can change
+// `suspended`; a member may send it back unchanged. `agents/rules/ceiling.ts` defines which other values a member can
+// set. If the agent already has all values, nothing is written: no event, no revision and no new `updatedAt`. The reason
+// is that events are permanent and any member can write agents.
 import { type Action, isLead } from '../../access/rules/access.ts';
 import type { Actor } from '../../access/rules/actor.ts';
-import { type Agent, type AgentFields, checkAgentPatch, checkAgentUpdate } from '../rules/agent.ts';
-import { accepted, forbidden } from '../../base/refusal.ts';
+import { type Agent, type AgentFields, checkAgentPatch, checkAgentUpdate, renameProblems } from '../rules/agent.ts';
+import { accepted, forbidden, refuseIfAny } from '../../base/refusal.ts';
 import type { Checked } from '@tollgate/proto/shape';
 import { updateAgent as updateStored } from '../store.ts';
 import { type OperationDeps, writeOperation } from '../../access/operation.ts';
@@ -25,6 +25,8 @@ const changeBy = (action: Action, check: (body: unknown, deps: OperationDeps) =>
     const agent = await requireAgent(client, workspaceId, id);
     const fields = accepted(check(body, deps));
     requireBrake(actor, agent, fields);
+    // A name that was stored before hidden characters were refused may be sent back.
+    if (fields.name !== agent.name) refuseIfAny(renameProblems(fields.name));
     const after = { ...agent, ...fields };
     const target = `agent/${id}`;
     if (isSame(agent, after)) return { result: {}, target, kept: false };

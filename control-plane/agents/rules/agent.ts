@@ -1,6 +1,6 @@
 // Defines agent profiles: their fields, the rules for each field in a create, a PUT and a PATCH, and the form in which
 // a profile is shown.
-import { bounds, capBounds, childPath, nameProblem } from '@tollgate/proto/contract';
+import { bounds, capBounds, childPath, nameProblem, reasonProblem } from '@tollgate/proto/contract';
 import { type Checked, isObject, type JsonSchema, type Problem } from '@tollgate/proto/shape';
 
 /** The fields that a caller can write. */
@@ -119,7 +119,10 @@ const orNull = ({ type, bound, schema, description }: FieldRule): FieldRule => (
 });
 
 const rules: Readonly<Record<keyof AgentFields, FieldRule>> = {
-  name: filled(nameProblem, 'appears on every audit entry of the agent'),
+  name: filled(
+    nameProblem,
+    'appears on every audit entry of the agent; a new or changed name must hold no control, format (such as bidirectional marks) or unpaired surrogate character',
+  ),
   // The catalogue defines which models are recognised.
   model: filled(free, 'model that the agent runs on; `GET /api/v1/models` lists the models'),
   systemPrompt: text(100_000, 'the instructions of the agent'),
@@ -177,9 +180,19 @@ const isField = (key: string): key is keyof AgentFields => Object.hasOwn(rules, 
 
 const problemsOf = (path: string, message: string | null): readonly Problem[] => (message === null ? [] : [{ path, message }]);
 
+/**
+ * Returns what is wrong with a name that an agent is to get. People read names in lists and in the log, where a hidden
+ * character would make two names look the same, or would change the order of the text around it.
+ */
+export function renameProblems(name: unknown): readonly Problem[] {
+  return typeof name === 'string' ? problemsOf('name', reasonProblem(name)) : [];
+}
+
 /** Checks the body of a create. Unknown and read-only fields are ignored, and absent fields get their defaults. */
 export function checkNewAgent(body: unknown): Checked<AgentFields> {
-  const checked = checkAgentUpdate(body);
+  const given = checkAgentUpdate(body);
+  const hidden = 'problems' in given ? [] : renameProblems(given.value.name);
+  const checked: typeof given = hidden.length > 0 ? { problems: hidden } : given;
   const missing = ['name', 'model'].flatMap((key) =>
     isObject(body) && !Object.hasOwn(body, key) ? [{ path: key, message: 'is required' }] : [],
   );
