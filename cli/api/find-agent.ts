@@ -1,13 +1,24 @@
 import { rowsIn, textIn } from './answer.ts';
-import type { Client } from './client.ts';
+import { pagesOf } from './all-pages.ts';
+import { type Client, segment } from './client.ts';
 import { Failure } from '../failure.ts';
 
+const list = '/api/v1/agents';
+const idForm = /^[A-Za-z0-9]{20}$/;
+
+/** How to find the agent that an argument must name. It is printed below the error of a command without the argument. */
+export const findAgentHelp = '  the agents and their ids are listed by: tollgate agents list; --help lists the commands and options';
+
 /** Finds an agent by its id, or else by its name if only one agent has that name. */
-export async function findAgent({ ask }: Client, named: string): Promise<string> {
-  const agents = rowsIn(await ask('GET', '/api/v1/agents'), 'profiles');
-  const found = agents.filter((agent) => agent['id'] === named);
-  const [first, second] = found.length > 0 ? found : agents.filter((agent) => agent['name'] === named);
-  if (first === undefined) throw new Failure(`there is no agent ${named}; list the agents with: tollgate agents list`);
-  if (second !== undefined) throw new Failure(`there are several agents named ${named}; give the id of one of them`);
-  return textIn(first, 'id');
+export async function findAgent(client: Client, named: string): Promise<string> {
+  if (idForm.test(named) && (await client.probe(`${list}/${segment(named)}`)) === 200) return named;
+  let found: string | null = null;
+  for await (const page of pagesOf(client, list)) {
+    for (const agent of rowsIn(page, 'profiles').filter(({ name }) => name === named)) {
+      if (found !== null) throw new Failure(`there are several agents named ${named}; give the id of one of them`);
+      found = textIn(agent, 'id');
+    }
+  }
+  if (found === null) throw new Failure(`there is no agent ${named}; list the agents with: tollgate agents list`);
+  return found;
 }

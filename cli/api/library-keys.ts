@@ -1,6 +1,6 @@
 // Finds keys that have the scope `sidecar.sync` although only libraries use them. For libraries the scope
 // `sidecar.library` is enough, and a stolen key with that scope is much less useful.
-import { readAllSidecars } from './all-sidecars.ts';
+import { readAllPages } from './all-pages.ts';
 import { type Row, rowsIn } from './answer.ts';
 import type { Client } from './client.ts';
 import { Failure } from '../failure.ts';
@@ -16,7 +16,7 @@ export interface LibraryKey {
 
 /** `keys`: the answer of `keys list`. The result is empty if the sidecars cannot be read. */
 export async function findLibraryKeys(client: Client, keys: readonly Row[]): Promise<readonly LibraryKey[]> {
-  const answer = await readAllSidecars(client).catch((error: unknown) => {
+  const answer = await readAllPages(client, '/{workspace}/admin/sidecars', 'sidecars').catch((error: unknown) => {
     if (error instanceof Failure) return { sidecars: [] };
     throw error;
   });
@@ -36,7 +36,7 @@ export async function findLibraryKeys(client: Client, keys: readonly Row[]): Pro
 export async function libraryKeysHere(connect: () => Promise<Client>): Promise<readonly LibraryKey[]> {
   try {
     const client = await connect();
-    return await findLibraryKeys(client, rowsIn(await client.ask('GET', '/{workspace}/admin/keys'), 'keys'));
+    return await findLibraryKeys(client, rowsIn(await readAllPages(client, '/{workspace}/admin/keys', 'keys'), 'keys'));
   } catch (error) {
     if (error instanceof Failure) return [];
     throw error;

@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { createVerifier, type Kept, type LogKey, parseLogKey, parseNote, type Proven, type Verdict } from '@tollgate/proto/chain';
+import { readAllPages } from '../api/all-pages.ts';
 import { rowsIn, textIn } from '../api/answer.ts';
 import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
 import { Failure } from '../failure.ts';
@@ -58,7 +59,7 @@ async function takeCheckpoint({ world, options, print, client }: Asked<Checkpoin
 }
 
 async function listKeys({ print, client }: Asked<object>): Promise<void> {
-  const answer = await (await client()).ask('GET', `${path}/keys`);
+  const answer = await readAllPages(await client(), `${path}/keys`, 'keys');
   // Prints one key per line and nothing else, because --public-key reads this format.
   await print.lines(
     answer,

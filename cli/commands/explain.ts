@@ -115,7 +115,10 @@ const layerLines = (answer: Row): readonly string[] =>
   );
 
 const layerLine = (layer: Row): string =>
-  `  ${placeOf(layer)}  ${shown(layer['rule'])}${layer['mode'] === 'audit' ? '  (audit only)' : ''}`;
+  `  ${placeOf(layer)}  ${shown(layer['rule'])}${isAudit(layer['mode']) ? `  (${shown(layer['mode'])})` : ''}`;
+
+/** Whether a document in this mode records only what it would have decided. The word is that of the document. */
+const isAudit = (mode: unknown): boolean => mode === 'audit' || mode === 'audit-only';
 
 /** Whether the layer has a rule about the call. */
 const speaks = ({ rule, cases }: Row): boolean => (isRow(rule) && Object.keys(rule).length > 0) || Array.isArray(cases);

@@ -1,6 +1,7 @@
 // `tollgate keys …`. A new key is the only text on standard output, so that KEY=$(tollgate keys create …) works.
 import { isScope, scopes, tiers } from '@tollgate/proto/contract';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { pagesOf, readAllPages } from '../api/all-pages.ts';
 import { given, rowsIn, textIn } from '../api/answer.ts';
 import { type Client, segment } from '../api/client.ts';
 import { act, type Asked, type Cli } from '../command.ts';
@@ -71,7 +72,7 @@ async function createKey({ world, words, options, print, client }: Asked<NewKey>
 
 async function listKeys({ print, client }: Asked<object>): Promise<void> {
   const asked = await client();
-  const answer = await asked.ask('GET', list);
+  const answer = await readAllPages(asked, list, 'keys');
   await print.table(answer, rowsIn(answer, 'keys'), {
     empty: 'there is no key',
     columns: [
@@ -98,12 +99,18 @@ async function narrowKey({ words, options, print, client }: Asked<Partial<Pick<N
 }
 
 async function narrowerScopes(client: Client, id: string): Promise<readonly string[]> {
-  const key = rowsIn(await client.ask('GET', list), 'keys').find((row) => row['id'] === id);
-  const now = key?.['scopes'];
-  if (!Array.isArray(now)) throw new Failure(`there is no key ${id}`);
+  const now = await scopesOf(client, id);
   if (!now.includes('sidecar.sync'))
     throw new Failure(`key ${id} does not have the scope "sidecar.sync"; use --scope to name the scopes that the key keeps`);
   return [...new Set(now.map((scope) => (scope === 'sidecar.sync' ? 'sidecar.library' : String(scope))))];
+}
+
+async function scopesOf(client: Client, id: string): Promise<readonly unknown[]> {
+  for await (const page of pagesOf(client, list)) {
+    const scopes = rowsIn(page, 'keys').find((row) => row['id'] === id)?.['scopes'];
+    if (Array.isArray(scopes)) return scopes;
+  }
+  throw new Failure(`there is no key ${id}`);
 }
 
 async function rotateKey({ words, print, client }: Asked<object>): Promise<void> {

@@ -1,6 +1,7 @@
 // `tollgate members …`: manages the members of the workspace.
 import { roles } from '@tollgate/proto/contract';
 import { type Command, Option } from 'commander';
+import { readAllPages } from '../api/all-pages.ts';
 import { given, rowsIn } from '../api/answer.ts';
 import { segment } from '../api/client.ts';
 import { act, type Asked, type Cli } from '../command.ts';
@@ -47,7 +48,7 @@ async function addMember({ words, options: { email, role }, print, client }: Ask
 }
 
 async function listMembers({ print, client }: Asked<object>): Promise<void> {
-  const answer = await (await client()).ask('GET', list);
+  const answer = await readAllPages(await client(), list, 'members');
   await print.table(answer, rowsIn(answer, 'members'), {
     empty: 'there is no member',
     columns: [

@@ -16,11 +16,17 @@ export function addProfileCommands(program: Command, cli: Cli): void {
     .description('check a key and store it with the address of --url; asks for the key on a terminal; without a terminal, use --key-stdin')
     .argument('<name>', 'name of the profile')
     .option('--key-stdin', 'read the key from standard input')
+    .addHelpText('after', example)
     .action(act(cli, addProfile));
   group.command('list').description('list the profiles, without their keys').action(act(cli, listProfiles));
   group.command('use').description('select the current profile').argument('<name>', 'its name').action(act(cli, selectProfile));
   group.command('remove').description('remove a profile and its key').argument('<name>', 'its name').action(act(cli, removeProfile));
 }
+
+const example = `
+Without a terminal, such as in a script or in CI, from a file or from a variable:
+  tollgate profile add ci --url https://tollgate.example --key-stdin < /run/secrets/tollgate-key
+  printenv TOLLGATE_KEY | tollgate profile add ci --url https://tollgate.example --key-stdin`;
 
 async function addProfile(asked: Asked<{ readonly keyStdin?: true }>): Promise<void> {
   const { world, print, options } = asked;
@@ -42,10 +48,13 @@ async function addProfile(asked: Asked<{ readonly keyStdin?: true }>): Promise<v
   else print.note(said);
 }
 
-async function readKey({ world, options }: Asked<{ readonly keyStdin?: true }>): Promise<string> {
+async function readKey({ world, words: [name = ''], options }: Asked<{ readonly keyStdin?: true }>): Promise<string> {
   if (options.keyStdin === true) return readAll(world.stdin);
   if (world.prompts === null)
-    throw new Failure('there is no terminal to ask for the key; add --key-stdin, and send the key to standard input');
+    throw new Failure('there is no terminal to ask for the key; add --key-stdin, and send the key to standard input', [
+      `for example: tollgate profile add ${name} --url ${options.url ?? '<url>'} --key-stdin < <file with the key>`,
+      'a key is never an argument, because other users of this machine can read the arguments of a program',
+    ]);
   return world.prompts.secret('Key');
 }
 
@@ -54,7 +63,7 @@ async function readKey({ world, options }: Asked<{ readonly keyStdin?: true }>):
  * but lacks permission.
  */
 async function tryKey(client: Client): Promise<void> {
-  for (const path of ['/{workspace}/admin/session', '/api/v1/models', '/api/v1/agents']) {
+  for (const path of ['/{workspace}/admin/session', '/api/v1/models', '/api/v1/agents?limit=1']) {
     const status = await client.probe(path);
     if (status === 401) throw new Failure(`${client.url} does not accept this key; the key is not stored`);
     if (status === 200 || status === 403) return;

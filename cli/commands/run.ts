@@ -7,7 +7,7 @@ import { type Client, segment } from '../api/client.ts';
 import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
 import { type Globals, timeoutOf } from '../api/connect.ts';
 import { Failure, Outage } from '../failure.ts';
-import { findAgent } from '../api/find-agent.ts';
+import { findAgent, findAgentHelp } from '../api/find-agent.ts';
 import { type Printer, writeAll } from '../print/print.ts';
 import { callLine, plain, resultLine } from '../print/run-lines.ts';
 import { eventsOf, parseRow } from '../api/streams.ts';
@@ -21,6 +21,7 @@ interface Task {
 export function addRunCommand(program: Command, cli: Cli): void {
   program
     .command('run')
+    .showHelpAfterError(findAgentHelp)
     .description('run an agent and print its text; with --json its result. Ctrl-C cancels the run, and so does the end of --timeout')
     .argument('<agent>', 'id of the agent, or its name if that is unique')
     .argument('<input>', 'the goal or instruction; - reads it from standard input')

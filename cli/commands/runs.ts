@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { isRow, type Row, rowIn, rowsIn, textIn } from '../api/answer.ts';
 import { segment } from '../api/client.ts';
 import { act, type Asked, type Cli } from '../command.ts';
-import { findAgent } from '../api/find-agent.ts';
+import { findAgent, findAgentHelp } from '../api/find-agent.ts';
 import { callLine, plain, resultLine } from '../print/run-lines.ts';
 import { shown } from '../print/table.ts';
 
@@ -18,6 +18,7 @@ export function addRunCommands(program: Command, cli: Cli): void {
   const group = program.command('runs').description('runs of agents');
   group
     .command('list')
+    .showHelpAfterError(findAgentHelp)
     .description('list the runs of an agent, newest first')
     .argument('<agent>', 'id of the agent, or its name if that is unique')
     .option('--limit <count>', 'maximum number; default: 200')

@@ -1,6 +1,6 @@
 // `tollgate sidecars`: lists the sidecars that follow the policy of the workspace, with their state.
 import type { Command } from 'commander';
-import { readAllSidecars } from '../api/all-sidecars.ts';
+import { readAllPages } from '../api/all-pages.ts';
 import { isRow, numberIn, type Row, rowsIn } from '../api/answer.ts';
 import { toSecond } from '../print/table.ts';
 import { act, type Asked, type Cli } from '../command.ts';
@@ -14,7 +14,7 @@ export function addSidecarCommands(program: Command, cli: Cli): void {
 }
 
 async function listSidecars({ print, client }: Asked<object>): Promise<void> {
-  const answer = await readAllSidecars(await client());
+  const answer = await readAllPages(await client(), '/{workspace}/admin/sidecars', 'sidecars');
   await print.table(answer, rowsIn(answer, 'sidecars'), {
     empty: 'no sidecar has connected yet',
     columns: [

@@ -1,5 +1,6 @@
-// `tollgate` commands that freeze the workspace, or list what it contains. Each sends one request.
+// `tollgate` commands that freeze the workspace, or list what it contains.
 import type { Command } from 'commander';
+import { readAllPages } from '../api/all-pages.ts';
 import { numberIn, rowsIn, textIn } from '../api/answer.ts';
 import { act, type Asked, type Cli } from '../command.ts';
 
@@ -54,7 +55,7 @@ async function listEvents({ options, print, client }: Asked<{ readonly limit?: s
 }
 
 async function listAgents({ print, client }: Asked<object>): Promise<void> {
-  const answer = await (await client()).ask('GET', '/api/v1/agents');
+  const answer = await readAllPages(await client(), '/api/v1/agents', 'profiles');
   await print.table(answer, rowsIn(answer, 'profiles'), {
     empty: 'there is no agent',
     columns: [

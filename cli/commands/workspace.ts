@@ -1,5 +1,6 @@
 // `tollgate workspace …`: manages workspaces, for the operator of a control plane.
 import type { Command } from 'commander';
+import { readAllPages } from '../api/all-pages.ts';
 import { rowsIn, textIn } from '../api/answer.ts';
 import { segment } from '../api/client.ts';
 import { act, type Asked, type Cli } from '../command.ts';
@@ -40,7 +41,7 @@ async function createWorkspace({ words, options, print, operator }: Asked<NewWor
 }
 
 async function listWorkspaces({ print, operator }: Asked<object>): Promise<void> {
-  const answer = await (await operator()).ask('GET', list);
+  const answer = await readAllPages(await operator(), list, 'workspaces');
   await print.table(answer, rowsIn(answer, 'workspaces'), {
     empty: 'there is no workspace',
     columns: [

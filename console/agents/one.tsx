@@ -1,9 +1,8 @@
 // One agent: what it is, what it may do, whom it works with, and what was denied to it.
 import { Anchor, Box, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo } from 'react';
 import { Link, useParams } from 'react-router';
-import { read } from '../api/client.ts';
+import { useNamedAgents } from '../app/names.ts';
 import { useSession } from '../app/session.tsx';
 import { Back } from '../parts/back.tsx';
 import { Fact, Facts } from '../parts/facts.tsx';
@@ -184,13 +183,8 @@ function Profile({ agent }: { readonly agent: Agent }) {
 }
 
 function Delegations({ agent }: { readonly agent: Agent }) {
-  const { api, may } = useSession();
   const chains = useChains(agent.name, '7d');
-  const names = useQuery({
-    queryKey: ['agents', 'names'],
-    queryFn: async () => (await read(api.GET('/api/v1/agents'))).profiles,
-    enabled: may('agents.read').why === null,
-  });
+  const names = useNamedAgents();
   const graph = useMemo(() => {
     const byName = new Map(names.data?.map(({ name, id }) => [name, `/agents/${id}`]));
     return chains.data === undefined || names.isPending ? null : delegationOf(chains.data, agent.name, (name) => byName.get(name));

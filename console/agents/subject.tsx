@@ -1,9 +1,8 @@
 // For whom an agent calls, and by which client: a role or one person, and the name of the program. The choice is in the URL.
 import { Autocomplete, Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { useSearchParams } from 'react-router';
-import { read } from '../api/client.ts';
+import { useMembers } from '../app/names.ts';
 import { type Role, useSession } from '../app/session.tsx';
 import { Foreign } from '../parts/foreign.tsx';
 import { useChains } from './data.ts';
@@ -72,13 +71,8 @@ export function SubjectChoice({ subject }: { readonly subject: Subject }) {
 }
 
 function AnySubject({ subject }: { readonly subject: Subject }) {
-  const { api, workspace, may } = useSession();
   const choose = useChoose();
-  const members = useQuery({
-    queryKey: ['members'],
-    queryFn: async () => (await read(api.GET('/{workspace}/admin/members', { params: { path: { workspace } } }))).members,
-    enabled: may('members.write', ['owner', 'admin']).why === null,
-  });
+  const members = useMembers();
   return (
     <Choice
       label="For"

@@ -6,6 +6,7 @@ import { useEffect, useState } from 'react';
 import { useNavigate } from 'react-router';
 import { read } from '../api/client.ts';
 import { fetchStats } from '../api/stats.ts';
+import { useMembers, useNamedAgents } from './names.ts';
 import { pages } from './pages.ts';
 import { useSession } from './session.tsx';
 
@@ -55,26 +56,18 @@ const searched = '30d';
 const searchedMs = 30 * 86_400_000;
 const callsOf = (name: 'tool' | 'sub', value: string): string => `/audit?${name}=${encodeURIComponent(value)}&last=${searched}`;
 
-/** What the API lists by name, as far as the reader may see it: the first page of each. */
+/** What the API lists by name, as far as the reader may see it; of tools and sidecars the first page. */
 function useNamed(): readonly Place[] {
   const { api, workspace, may } = useSession();
   const path = { workspace };
-  const agents = useQuery({
-    queryKey: ['agents', 'names'],
-    queryFn: async () => (await read(api.GET('/api/v1/agents'))).profiles,
-    enabled: may('agents.read').why === null,
-  });
+  const agents = useNamedAgents();
   const tools = useQuery({
     queryKey: ['search', 'tools', workspace],
     queryFn: async () =>
       (await fetchStats(api, workspace, { by: 'tool', since: new Date(Date.now() - searchedMs).toISOString(), top: 50 })).groups,
     enabled: may('admin.audit.read').why === null,
   });
-  const users = useQuery({
-    queryKey: ['members'],
-    queryFn: async () => (await read(api.GET('/{workspace}/admin/members', { params: { path } }))).members,
-    enabled: may('members.write', ['owner', 'admin']).why === null && may('admin.audit.read').why === null,
-  });
+  const users = useMembers(may('admin.audit.read').why === null);
   const sidecars = useQuery({
     queryKey: ['search', 'sidecars', workspace],
     queryFn: async () => (await read(api.GET('/{workspace}/admin/sidecars', { params: { path } }))).sidecars,

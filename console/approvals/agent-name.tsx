@@ -1,22 +1,10 @@
 // The agent that calls, by its name. An approval has the id of a registered agent, and the name of any other.
 import { Anchor } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
-import { read } from '../api/client.ts';
-import { useSession } from '../app/session.tsx';
+import { useNamedAgents } from '../app/names.ts';
 import { Foreign } from '../parts/foreign.tsx';
 import { Tag } from '../parts/tag.tsx';
 import type { Approval } from './state.tsx';
-
-function useAgents() {
-  const { api, may } = useSession();
-  return useQuery({
-    queryKey: ['agents', 'names'],
-    queryFn: async () => (await read(api.GET('/api/v1/agents'))).profiles,
-    enabled: may('agents.read').why === null,
-    staleTime: 60_000,
-  });
-}
 
 interface AgentNameProps {
   readonly call: Approval['call'];
@@ -25,20 +13,20 @@ interface AgentNameProps {
 
 /** The name of the caller as a text: of a registered agent that of its profile. */
 export function useAgentName(call: Approval['call']): string {
-  const agents = useAgents();
+  const agents = useNamedAgents();
   const shown = call.agents.at(-1) ?? call.agent;
   return knownAgent(agents.data, call)?.name ?? shown;
 }
 
 /** An agent that is not registered may bear the id of one that is. The type has the name by which it called. */
-function knownAgent(agents: ReturnType<typeof useAgents>['data'], call: Approval['call']) {
+function knownAgent(agents: ReturnType<typeof useNamedAgents>['data'], call: Approval['call']) {
   const shown = call.agents.at(-1) ?? call.agent;
   return agents?.find(({ id, name }) => id === shown && call.agentType.endsWith(`::${name}`));
 }
 
 /** The caller itself. */
 export function AgentName({ call, isLink = true }: AgentNameProps) {
-  const agents = useAgents();
+  const agents = useNamedAgents();
   const shown = call.agents.at(-1) ?? call.agent;
   const known = knownAgent(agents.data, call);
   if (known === undefined)
@@ -65,7 +53,7 @@ export function AgentName({ call, isLink = true }: AgentNameProps) {
 
 /** The agents from the root to the caller. */
 export function Chain({ call }: { readonly call: Approval['call'] }) {
-  const agents = useAgents();
+  const agents = useNamedAgents();
   const above = call.agents.slice(0, -1);
   return (
     <>

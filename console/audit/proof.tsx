@@ -2,6 +2,7 @@
 import { Anchor, Button, Code, CopyButton, Drawer, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { readPages } from '../api/all-pages.ts';
 import { ApiError, read } from '../api/client.ts';
 import { useSession } from '../app/session.tsx';
 import { Foreign } from '../parts/foreign.tsx';
@@ -181,7 +182,10 @@ function Keys() {
   const { api, workspace } = useSession();
   const keys = useQuery({
     queryKey: ['log keys', workspace],
-    queryFn: () => read(api.GET('/{workspace}/admin/audit/keys', { params: { path: { workspace } } })),
+    queryFn: async () => {
+      const pages = await readPages((query) => read(api.GET('/{workspace}/admin/audit/keys', { params: { path: { workspace }, query } })));
+      return { origin: pages[0]?.origin ?? '', keys: pages.flatMap((page) => page.keys) };
+    },
   });
   if (keys.error !== null) return <Refused error={keys.error} what="The keys could not be read" retry={() => void keys.refetch()} />;
   if (keys.data === undefined) return <Skeleton height={60} role="status" aria-label="loading" />;

@@ -66,7 +66,7 @@ export function ladderOf({ explanation, before, after }: CallAnswer): Ladder {
   const rungsOf = (layers: readonly Layer[], isDecider: boolean): readonly Rung[] => {
     const rungs = layers.map((layer) => {
       const won = isDecider && isAt(layer, rule ?? explanation.enforced.attributedTo);
-      const wouldWin = !won && isShadowOther && layer.mode === 'audit' && isAt(layer, explanation.shadow.attributedTo);
+      const wouldWin = !won && isShadowOther && isAuditMode(layer) && isAt(layer, explanation.shadow.attributedTo);
       return { ...rungOf(layer), won, wouldWin };
     });
     return rungs.filter((rung) => !isEmpty(rung) || !rungs.some((other) => isSameUser(rung, other)));
@@ -96,6 +96,9 @@ function deciderOf({ above = [], layers, enforced }: Explanation, rule: Place | 
   return other >= 0 ? other : 'elsewhere';
 }
 
+/** Both words mean the same. */
+const isAuditMode = ({ mode }: Layer): boolean => mode === 'audit' || mode === 'audit-only';
+
 const isEmpty = ({ permission, says, cases }: Rung): boolean => permission === null && says.length === 0 && cases.length === 0;
 
 /** Whether another part of the same user's policy is to be shown: one that says something, or the first of two that do not. */
@@ -122,7 +125,7 @@ function rungOf(layer: Layer): Omit<Rung, 'won' | 'wouldWin'> {
       ...(override === true ? ['is an exception, which loosens broader layers'] : []),
     ]),
     path: layer.path,
-    isAuditOnly: layer.mode === 'audit',
+    isAuditOnly: isAuditMode(layer),
     cases: layer.cases ?? [],
   };
 }

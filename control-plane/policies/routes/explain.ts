@@ -99,7 +99,10 @@ const layer = object(
   {
     layer: word(layers),
     document: text,
-    mode: { ...orNull(word(['enforce', 'audit'])), description: 'null: not set' },
+    mode: {
+      ...orNull(word(['enforce', 'audit', 'audit-only'])),
+      description: 'as the document says it, which is `audit` or `audit-only` for the same; `enforce` if it says nothing; null: there is no document',
+    },
     path: text,
     rule: { type: 'object' },
     fields: listOf(object({ field: text, value: {}, path: text }, { override: { const: true } })),

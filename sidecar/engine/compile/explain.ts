@@ -46,7 +46,8 @@ export function createExplainer(
   const documents = state.documents.filter(({ id }) => speaking.has(documentKey(id)));
   const index = indexOf({ ...state, documents, members: documents.some(mayAsk) ? state.members : [], keys: [] }, defaults);
   const asked = { subject, agentType, tier, above, ...(scopes === undefined ? {} : { scopes }) };
-  return (tool, call) => withConditions(explain(index, { ...asked, tool, ...(call === undefined ? {} : { call }) }), documents, tier);
+  return (tool, call) =>
+    withConditions(withModes(explain(index, { ...asked, tool, ...(call === undefined ? {} : { call }) }), documents), documents, tier);
 }
 
 /** Whether a rule of the document may ask a person. Then the members are needed, to name those who may answer. */
@@ -61,6 +62,19 @@ function subjectOf(
   if (member !== undefined) return { role: member.role, uid: sub };
   const key = state.keys.find(({ id, uid }) => uid === null && sub === `apikey:${id}`);
   return key === undefined ? null : { role: key.role, uid: null };
+}
+
+/** Gives each layer the mode as its document has it. The index knows only whether a document is enforced. */
+function withModes(explanation: Explanation, documents: readonly StoredDocument[]): Explanation {
+  const modes = new Map(documents.map(({ id, document }) => [documentKey(id), document.mode ?? 'enforce']));
+  const withOwn = (layers: Explanation['layers']): Explanation['layers'] =>
+    layers.map((layer) => (layer.mode === null ? layer : { ...layer, mode: modes.get(layer.document) ?? layer.mode }));
+  const { above } = explanation;
+  return {
+    ...explanation,
+    layers: withOwn(explanation.layers),
+    ...(above === undefined ? {} : { above: above.map((agent) => ({ ...agent, layers: withOwn(agent.layers) })) }),
+  };
 }
 
 /** How much of a condition is shown, in UTF-16 code units. A workspace may have 2,000 conditions of 4 kB. */

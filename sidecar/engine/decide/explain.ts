@@ -64,8 +64,11 @@ interface ExplainedLayer {
   readonly layer: Layer;
   readonly part?: Part;
   readonly document: string;
-  /** Null: the document is not set. */
-  readonly mode: 'enforce' | 'audit' | null;
+  /**
+   * Null: the document is not set. A compiled document has the mode `audit` for both words that a document may have:
+   * `createExplainer` puts the word of the document in its place.
+   */
+  readonly mode: 'enforce' | 'audit' | 'audit-only' | null;
   /**
    * The path of the permission that the document sets, or of the first field that it sets. Empty: it says nothing about
    * the call.
