@@ -1,14 +1,26 @@
 // Routes for hooks. Hook clients call them before and after a tool call, with a key of scope `govern`. A sidecar
 // process serves the same protocol; the code of the sidecar documents what each answer means.
 import { approvalStates, bounds, reasons } from '@tollgate/proto/contract';
-import { centsMax, type HookRoutes, registerHooks, waitMsMax } from '@tollgate/sidecar/hooks';
+import { centsMax, type HookRoutes, listMax, registerHooks, waitMsMax } from '@tollgate/sidecar/hooks';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { isObject, type JsonSchema } from '@tollgate/proto/shape';
 import Type from 'typebox';
 import { httpStatus, refusalOf } from '../base/errors.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { describe } from '../http/describe.ts';
-import { flag, integer, inWorkspace as inWorkspacePath, listOf, object, remedies, tierShape, text, texts, word } from '../http/shapes.ts';
+import {
+  flag,
+  integer,
+  inWorkspace as inWorkspacePath,
+  listOf,
+  object,
+  orNull,
+  remedies,
+  tierShape,
+  text,
+  texts,
+  word,
+} from '../http/shapes.ts';
 
 type Hook = Parameters<NonNullable<HookRoutes['schemaOf']>>[0];
 
@@ -25,48 +37,61 @@ export function addHookRoutes(app: FastifyInstance, { hooks, config }: Pick<AppD
 }
 
 const anything: JsonSchema = {};
-const name: JsonSchema = { type: 'string', minLength: 1, maxLength: 200 };
+const name: JsonSchema = {
+  type: 'string',
+  minLength: 1,
+  maxLength: bounds.nameLength,
+  description: 'without control, format or unpaired surrogate characters, and without a blank at an end',
+};
 const names: JsonSchema = listOf(name);
 const findings = object({ pii: object({ types: texts, count: integer }) });
 const kind = word([...new Set(Object.values(reasons).flatMap((one) => one ?? []))]);
 
 const cents: JsonSchema = { type: 'number', minimum: 0, maximum: centsMax };
 
+/** A client may send null for a field that it has no value for. It means the same as an absent field. */
+const optional = (schema: JsonSchema, description: string): JsonSchema => ({ ...orNull(schema), description });
+/** For a name it may also send an empty text. */
+const optionalName = (description: string): JsonSchema => optional({ type: 'string', maxLength: bounds.nameLength }, description);
+
 const caller: Readonly<Record<string, JsonSchema>> = {
-  agent_name: name,
-  agent_tier: {
-    ...tierShape,
-    description: 'absent: background for `permission_mode` bypassPermissions or `ci`, subagent with `agent_id`, else interactive',
-  },
-  agent_chain: { ...names, description: 'root to caller' },
-  delegated_tools: { ...names, description: 'the only tools that were delegated with the task' },
-  client: object({ name }, { version: name }),
+  agent_name: optionalName('the name of the calling agent; absent: it has none'),
+  agent_tier: optional(
+    tierShape,
+    'absent: background for `permission_mode` bypassPermissions or `ci` true, subagent with `agent_id`, else interactive',
+  ),
+  agent_chain: optional({ ...names, maxItems: listMax.chain }, 'root to caller'),
+  delegated_tools: optional({ ...names, maxItems: listMax.delegatedTools }, 'the only tools that were delegated with the task'),
+  client: optional(
+    object({ name }, { version: orNull(name) }),
+    'the program that calls; absent: that of the header `X-GS-Client`, else `hook`',
+  ),
   permission_mode: anything,
-  impersonate_uid: { ...name, description: 'needs the scope `govern.impersonate`' },
+  ci: anything,
+  agent_id: anything,
+  impersonate_uid: optional(name, 'needs the scope `govern.impersonate`'),
 };
 
 const asks: Readonly<Record<string, JsonSchema>> = {
-  session_id: { ...name, description: 'calls of one session are one run; absent: the key is the session' },
-  call_id: { ...name, description: 'joins the two requests; absent: tool and input do' },
+  session_id: optionalName('calls of one session are one run; absent: the key is the session'),
+  call_id: optionalName('joins the two requests; absent: tool and input do'),
   tool_input: anything,
   ...caller,
-  accepts: { ...texts, description: '`modified_input`: the client can replace the input' },
+  accepts: optional({ ...names, maxItems: listMax.accepts }, '`modified_input`: the client can replace the input'),
 };
 
 const waits: Readonly<Record<string, JsonSchema>> = {
-  wait_ms: {
-    type: 'integer',
-    minimum: 0,
-    maximum: waitMsMax,
-    description: 'how long the client waits if policy asks a person for the call; absent: it is answered at once, `approval_pending`',
-  },
+  wait_ms: optional(
+    { type: 'integer', minimum: 0, maximum: waitMsMax },
+    'how long the client waits if policy asks a person for the call; absent: it is answered at once, `approval_pending`',
+  ),
 };
 
 const bodies: Readonly<Record<Hook, JsonSchema>> = {
-  'tool-use': object({ tool_name: text }, { ...asks, ...waits }),
+  'tool-use': object({ tool_name: name }, { ...asks, ...waits }),
   'tool-output': object(
-    { tool_name: text, tool_output: { description: `redacted up to ${bounds.toolOutputBytes} bytes of JSON, withheld beyond` } },
-    { ...asks, is_error: flag, model_usage: anything },
+    { tool_name: name, tool_output: { description: `redacted up to ${bounds.toolOutputBytes} bytes of JSON, withheld beyond` } },
+    { ...asks, is_error: orNull(flag), model_usage: anything },
   ),
   cost: object(
     {
@@ -75,7 +100,7 @@ const bodies: Readonly<Record<Hook, JsonSchema>> = {
       cents: { ...cents, description: 'reserve: the most that may be spent; settle: what was spent' },
       session_id: { ...name, description: 'the run whose budget it is, with the agent and its chain' },
     },
-    { ...caller, least_cents: { ...cents, description: 'reserve what is left, if it is at least this; absent: all or nothing' } },
+    { ...caller, least_cents: optional(cents, 'reserve what is left, if it is at least this; absent: all or nothing') },
   ),
 };
 

@@ -19,16 +19,24 @@ export const tags = {
   Health: 'For probes and monitoring; open to every client that reaches the port.',
 } as const;
 
+/** A body that is not JSON. */
+export interface OtherBody {
+  readonly mediaType: string;
+  readonly text: string;
+  /** Of a stream of events: the schema of one event, in which `data` is a value and not yet its line of JSON. */
+  readonly event?: JsonSchema;
+}
+
 export interface RouteDescription {
   /** The `operationId`: a verb and a noun. */
   readonly id: string;
   readonly tag: keyof typeof tags;
   readonly summary: string;
   readonly description?: string;
-  /** The body of a 200 answer, with its media type when that is not JSON; or the target of a 302 redirect. */
-  readonly answers: JsonSchema | { readonly mediaType: string; readonly text: string } | { readonly redirects: string };
+  /** The body of a 200 answer, or the target of a 302 redirect. A schema: the body is JSON. */
+  readonly answers: JsonSchema | OtherBody | { readonly redirects: string };
   /** Another body of a 200 answer, which the client can request. */
-  readonly answersAlso?: { readonly mediaType: string; readonly text: string };
+  readonly answersAlso?: OtherBody;
   /** The body of a 202 answer: what was asked for is not done yet. `Location` says where to read it. */
   readonly answersLater?: JsonSchema;
   /** The headers of a 200 answer and of failures after the answer has begun. */
@@ -130,17 +138,21 @@ function success(answers: RouteDescription['answers'], also: RouteDescription['a
     return {
       302: { type: 'null', description: String(answers['redirects']), headers: { Location: { type: 'string', format: 'uri-reference' } } },
     };
-  if ('mediaType' in answers)
-    return { 200: { description: String(answers['text']), content: { [String(answers['mediaType'])]: { schema: { type: 'string' } } } } };
+  if (isOther(answers)) return { 200: { description: answers.text, content: { [answers.mediaType]: { schema: schemaOf(answers) } } } };
   const json = { 'application/json': { schema: answers } };
   if (also === undefined) return { 200: { description: 'Success', content: json } };
   return {
     200: {
       description: `Success; as ${also.mediaType}: ${also.text}`,
-      content: { ...json, [also.mediaType]: { schema: { type: 'string' } } },
+      content: { ...json, [also.mediaType]: { schema: schemaOf(also) } },
     },
   };
 }
+
+const isOther = (answers: RouteDescription['answers']): answers is OtherBody =>
+  'mediaType' in answers && typeof answers['mediaType'] === 'string';
+
+const schemaOf = ({ event }: OtherBody): JsonSchema => event ?? { type: 'string' };
 
 /** The error codes of requests that can fail after they have begun. */
 const begun = ['upstream_failed', 'internal', 'unavailable'] as const satisfies readonly ErrorCode[];

@@ -478,6 +478,47 @@ const run = named(
   ),
 );
 
+/**
+ * Returns the schema of an event of a stream. In the stream, `event` and `id` are fields of the event, and `data` is one
+ * line of JSON.
+ */
+const streamed = (event: string, data: JsonSchema, id?: JsonSchema): JsonSchema =>
+  object({ event: { const: event }, ...(id === undefined ? {} : { id }), data });
+
+const calledTool = { callId: text, tool: text };
+const awaited = { ...calledTool, approvalId: text };
+const eventNumber = { ...text, description: 'counts the events of the stream, from 1' };
+const runEvents: Readonly<Record<string, JsonSchema>> = {
+  text: object({ delta: text }),
+  tool_calls: object({ round: integer, calls: listOf(object({ ...calledTool, input: { description: 'any JSON' } })) }),
+  governance: object(
+    { ...calledTool, decision: word(['allow', 'deny']), reason: text, transform: word(['log', 'redact']) },
+    { rule: object({ layer: text, path: text, revision: integer }) },
+  ),
+  tool_result: object({ ...calledTool, isError: flag, output: { description: 'any JSON' } }),
+  approval_required: object({ round: integer, calls: listOf(object(awaited)) }),
+  approval_decided: object({ ...awaited, state: word(approvalStates), by: orNull(text) }),
+  done: refOf(runResult),
+  error: object({ error: text }),
+};
+const runEvent = named('RunEvent', {
+  oneOf: Object.entries(runEvents).map(([event, data]) => streamed(event, data, eventNumber)),
+  description:
+    'An event of a streamed run. `governance` comes once for each call, before its `tool_result`; `done` or `error` is the last event.',
+});
+const entryEvent = named('AuditEntryEvent', {
+  ...streamed('entry', refOf(entry), { ...text, description: 'the place of the entry in the ingest sequence, for `Last-Event-ID`' }),
+  description: 'An event of the live stream of the audit log.',
+});
+const approvalEvent = named('ApprovalEvent', {
+  ...streamed('approval', refOf(approval)),
+  description: 'An event of the stream of approvals: an approval as it is after a change.',
+});
+const workspaceEvent = named('WorkspaceEvent', {
+  ...streamed('workspace', object({ frozen: { ...flag, description: 'every call of the workspace is denied' }, revision: integer })),
+  description: 'An event of the stream of the state of a workspace.',
+});
+
 const listedTool = {
   name: { ...text, description: '`<server>.<tool>`' },
   description: { ...text, description: 'as the server describes it' },
@@ -534,6 +575,10 @@ export const components = [
   runWaits,
   runSummary,
   run,
+  runEvent,
+  entryEvent,
+  approvalEvent,
+  workspaceEvent,
   tool,
   toolServer,
   listedToolServer,
@@ -564,6 +609,10 @@ export const runResultRef = refOf(runResult);
 export const runWaitsRef = refOf(runWaits);
 export const runSummaryRef = refOf(runSummary);
 export const runRef = refOf(run);
+export const runEventRef = refOf(runEvent);
+export const entryEventRef = refOf(entryEvent);
+export const approvalEventRef = refOf(approvalEvent);
+export const workspaceEventRef = refOf(workspaceEvent);
 export const toolRef = refOf(tool);
 export const toolServerRef = refOf(toolServer);
 export const listedToolServerRef = refOf(listedToolServer);

@@ -7,11 +7,12 @@ import type { Actor } from '../access/rules/actor.ts';
 import { refusalOf } from '../base/errors.ts';
 import { loggable } from '../base/loggable.ts';
 import type { StreamDeps } from './deps.ts';
+import type { OtherBody } from './describe.ts';
 import { type RequestSource, asked, joined, type RouteSchema } from './route.ts';
 
 /** `frame` turns each item into text of the media type that `answers` names. */
 interface StreamRoute<S extends RouteSchema, I, T> extends RequestSource<S, I, AsyncIterable<T>> {
-  readonly answers: { readonly mediaType: string; readonly text: string };
+  readonly answers: OtherBody;
   readonly frame: (item: T) => string;
 }
 

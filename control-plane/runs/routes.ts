@@ -12,7 +12,18 @@ import type { StreamDeps } from '../http/deps.ts';
 import { limitOf, positionOf } from '../http/page-limit.ts';
 import { logRefusal } from '../http/refuse.ts';
 import { addRoute, asked, joined, ok } from '../http/route.ts';
-import { anyObject, listOf, okAnd, pageQuery, runRef, runResultRef, runSummaryRef, runWaitsRef, text } from '../http/shapes.ts';
+import {
+  anyObject,
+  listOf,
+  okAnd,
+  pageQuery,
+  runEventRef,
+  runRef,
+  runResultRef,
+  runSummaryRef,
+  runWaitsRef,
+  text,
+} from '../http/shapes.ts';
 import { departureOf, sendStream } from '../http/stream-route.ts';
 
 const params = Type.Object({ id: Type.String() });
@@ -21,7 +32,8 @@ const one = '/api/v1/runs/:id';
 const runIdHeader = 'X-Tollgate-Run-Id';
 const stream = {
   mediaType: 'text/event-stream',
-  text: 'first the comment `: run <id>`, then `event`, `id` and one line of JSON in `data`, comments in between keep it alive; `done` or `error` is the last event',
+  text: 'first the comment `: run <id>`, then RunEvents: `event`, `id` and one line of JSON in `data`; comments in between keep it alive; `done` or `error` is the last event',
+  event: runEventRef,
 } as const;
 
 export function addRunRoutes(app: FastifyInstance, deps: StreamDeps): void {
@@ -80,9 +92,9 @@ function addRunRoute(app: FastifyInstance, deps: StreamDeps): void {
     id: 'runAgent',
     tag: 'Runs',
     summary: 'Runs an agent: its result, or with `stream` its events as they happen',
-    description: `Events: \`text {delta}\`, \`tool_calls {round, calls: [{callId, tool, input}]}\`, \`governance {callId, tool, decision, reason,
-transform, rule?}\` (one for each call, before its result), \`tool_result {callId, tool, isError, output}\`, \`approval_required {round, calls: [{callId, tool, approvalId}]}\` when the run waits for a person and \`approval_decided {callId, tool, approvalId, state, by}\` when a call that waited continues, and at last \`done\` with the result or
-\`error {error}\`. X-Tollgate-Run-Id names the run, also before its first event and if it fails. If a cap halts a run, the answer has the result so far. If a run waits for a person, the answer is 202 without \`stream\`; from then on a client that disconnects does not cancel it. Otherwise a run is cancelled if its client disconnects, the workspace is frozen, the agent is suspended or the key is revoked. 400 also for a model that is not recognised or that
+    description: `The events of a stream are RunEvents: \`text\`, \`tool_calls\`, \`governance\` (one for each call, before its result), \`tool_result\`,
+\`approval_required\` when the run waits for a person and \`approval_decided\` when a call that waited continues, and at last \`done\` with the
+result or \`error\`. X-Tollgate-Run-Id names the run, also before its first event and if it fails. If a cap halts a run, the answer has the result so far. If a run waits for a person, the answer is 202 without \`stream\`; from then on a client that disconnects does not cancel it. Otherwise a run is cancelled if its client disconnects, the workspace is frozen, the agent is suspended or the key is revoked. 400 also for a model that is not recognised or that
 no provider serves here, 403 for an agent that is suspended and while the workspace is frozen, 429 if the daily cap of the user is reached (\`Retry-After\`: until midnight UTC; free models still run) or if the workspace has
 too many active runs;
 502 if the model's provider fails: the run is kept as \`failed\`.`,

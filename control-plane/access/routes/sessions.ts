@@ -12,7 +12,7 @@ import { cookieOptions, sessionCookieOf, shownBy } from '../../http/cookies.ts';
 import type { StreamDeps } from '../../http/deps.ts';
 import { describe } from '../../http/describe.ts';
 import { ok, recognising } from '../../http/route.ts';
-import { dateTime, flag, inWorkspace, listOf, okAnd, orNull, text, word } from '../../http/shapes.ts';
+import { dateTime, flag, inWorkspace, listOf, okAnd, orNull, text, word, workspaceEventRef } from '../../http/shapes.ts';
 import { streamHandler } from '../../http/stream-route.ts';
 import { addSessionLinkRoute } from './session-link.ts';
 
@@ -80,7 +80,11 @@ const schemas = {
       summary: 'Streams the state of the workspace to a key or a session, for as long as it is valid',
       description:
         'The first event comes at once, the others after each change of the workspace. The stream ends when the key is revoked or the session ends.',
-      answers: { mediaType: 'text/event-stream', text: '`event: workspace`, `{frozen, revision}` as one line of `data`' },
+      answers: {
+        mediaType: 'text/event-stream',
+        text: '`event: workspace`, `{frozen, revision}` as one line of `data`',
+        event: workspaceEventRef,
+      },
       refusals: ['rate_limited'],
     },
     { params: inWorkspace },

@@ -7,6 +7,7 @@ import type { StreamDeps } from '../../http/deps.ts';
 import { limitOf } from '../../http/page-limit.ts';
 import { addRoute, ok } from '../../http/route.ts';
 import {
+  approvalEventRef,
   approvalRef,
   inWorkspace,
   integer,
@@ -100,7 +101,7 @@ function addReadingRoutes(app: FastifyInstance, deps: StreamDeps): void {
     summary: 'Streams approvals that change',
     description:
       'The stream begins with the comment `: listening`. From then on each approval that is made or changes is sent as it is after the change. Read the list after that comment to know what there was before. The stream ends when its key is revoked.',
-    answers: { mediaType: 'text/event-stream', text: '`event: approval`, an Approval as one line of `data`' },
+    answers: { mediaType: 'text/event-stream', text: '`event: approval`, an Approval as one line of `data`', event: approvalEventRef },
     operation: createFollowApprovals(),
     schema: { params: inWorkspace },
     input: () => null,

@@ -18,6 +18,7 @@ import { addRoute } from '../../http/route.ts';
 import { addStream } from '../../http/stream-route.ts';
 import {
   dateTime,
+  entryEventRef,
   entryRef,
   eventRef,
   integer,
@@ -120,6 +121,7 @@ function addEntryRoutes(app: FastifyInstance, deps: StreamDeps): void {
     answers: {
       mediaType: 'text/event-stream',
       text: '`event: entry`, `id: <place in the ingest sequence>`, an AuditEntry as one line of `data`',
+      event: entryEventRef,
     },
     operation: createTailAudit(),
     schema: { params: inWorkspace, querystring: Type.Object(filters), headers: lastEventId },

@@ -40,6 +40,9 @@ export interface HookCostRequest extends HookCaller {
   readonly flaw: Flaw | null;
 }
 
+/** The longest lists of names. */
+export const listMax = { accepts: 20, delegatedTools: 1_000, chain: 64 } as const;
+
 // Parsed JSON. A missing key gives `undefined`. Keys that every object has, such as `toString`, are not read here.
 type Body = Readonly<Record<string, unknown>>;
 
@@ -109,7 +112,7 @@ function requestOf(reading: Reading, body: HookBody, clientHeader: string | unde
   const tool = nameIn(reading, 'tool_name', fields['tool_name']);
   const caller = callerIn(reading, clientHeader, session);
   const callId = optionalName(reading, 'call_id');
-  const accepts = fields['accepts'] == null ? [] : names(reading, 'accepts', 20);
+  const accepts = fields['accepts'] == null ? [] : names(reading, 'accepts', listMax.accepts);
   const waitMs = waitIn(reading);
   const { flaw } = reading;
   return {
@@ -133,7 +136,7 @@ function callerIn(reading: Reading, clientHeader: string | undefined, session: s
     sessionId: optionalName(reading, 'session_id') ?? session,
     tier: tierOf(reading),
     chain: chainOf(reading, agentName),
-    delegatedTools: fields['delegated_tools'] == null ? null : names(reading, 'delegated_tools', 1_000),
+    delegatedTools: fields['delegated_tools'] == null ? null : names(reading, 'delegated_tools', listMax.delegatedTools),
     client: clientOf(reading, clientHeader),
     // An empty user is an error. If it were ignored, the call would be decided for the key's own identity.
     impersonate: fields['impersonate_uid'] == null ? null : nameIn(reading, 'impersonate_uid', fields['impersonate_uid']),
@@ -196,7 +199,7 @@ function tierOf(reading: Reading): Tier {
 
 function chainOf(reading: Reading, agentName: string): readonly string[] {
   const before = reading.flaw;
-  const claimed = reading.fields['agent_chain'] == null ? [] : names(reading, 'agent_chain', 64);
+  const claimed = reading.fields['agent_chain'] == null ? [] : names(reading, 'agent_chain', listMax.chain);
   // If the chain is invalid, the entry names only the caller itself.
   if (reading.flaw !== before) return [agentName];
   return claimed.at(-1) === agentName ? claimed : [...claimed, agentName];

@@ -3,7 +3,7 @@
 export type { ShownCredentials } from '../entrance/entrance.ts';
 export type { Entry, HookHost } from './host.ts';
 export { centsMax } from '../../engine/limits/costs.ts';
-export { waitMsMax } from './hook-request.ts';
+export { listMax, waitMsMax } from './hook-request.ts';
 export { type HookRoutes, type HookStatus, registerHooks } from './hooks.ts';
 export { authenticate, badKeys, type EntranceRefusal, keyIn, noPolicy } from '../entrance/key.ts';
 export { createRequestLimit } from '../entrance/request-limit.ts';
