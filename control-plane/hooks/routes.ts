@@ -1,6 +1,6 @@
 // Routes for hooks. Hook clients call them before and after a tool call, with a key of scope `govern`. A sidecar
 // process serves the same protocol; the code of the sidecar documents what each answer means.
-import { approvalStates, bounds, reasons } from '@tollgate/proto/contract';
+import { approvalStates, bounds, reasons, tiers } from '@tollgate/proto/contract';
 import { centsMax, type HookRoutes, listMax, registerHooks, waitMsMax } from '@tollgate/sidecar/hooks';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { isObject, type JsonSchema } from '@tollgate/proto/shape';
@@ -16,7 +16,6 @@ import {
   object,
   orNull,
   remedies,
-  tierShape,
   text,
   texts,
   word,
@@ -57,7 +56,7 @@ const optionalName = (description: string): JsonSchema => optional({ type: 'stri
 const caller: Readonly<Record<string, JsonSchema>> = {
   agent_name: optionalName('the name of the calling agent; absent: it has none'),
   agent_tier: optional(
-    tierShape,
+    word(tiers),
     'absent: background for `permission_mode` bypassPermissions or `ci` true, subagent with `agent_id`, else interactive',
   ),
   agent_chain: optional({ ...names, maxItems: listMax.chain }, 'root to caller'),

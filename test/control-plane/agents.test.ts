@@ -200,6 +200,47 @@ describe('limits on all agents of a workspace together', () => {
   });
 });
 
+describe('a name with characters that are not seen', () => {
+  const hidden = [
+    ['a control character', 'in\u0007voice'],
+    ['an escape sequence', '\u001b[2Jinvoice'],
+    ['a line feed', 'in\nvoice'],
+    ['a mark that turns the direction of text', 'invoice\u202efdp.exe'],
+    ['a mark of right-to-left text', 'invoice\u200f'],
+    ['an isolate', '\u2066invoice\u2069'],
+    ['a space without width', 'in\u200bvoice'],
+  ] as const;
+  const words = 'name must hold no control, format or unpaired surrogate character';
+
+  test.each(hidden)('%s: an agent is neither created with it nor renamed to it', async (_what, name) => {
+    const created = await rest.ask('POST', list, { body: { name, model: 'demo/echo' } });
+    expect([created.status, errorOf(created)]).toEqual([400, words]);
+    const id = await rest.createAgent({ name: 'invoice' });
+    for (const method of ['PUT', 'PATCH'] as const) {
+      const renamed = await rest.ask(method, `${list}/${id}`, { body: { name, description: 'x' } });
+      expect([renamed.status, errorOf(renamed)]).toEqual([400, words]);
+    }
+    expect(await profile(id)).toMatchObject({ profile: { name: 'invoice', description: '' } });
+  });
+
+  test('one that was stored before stays readable, may be sent back, and may be given up', async () => {
+    const id = await rest.createAgent({ name: 'invoice' });
+    const name = 'invoice\u202e';
+    await rest.pool.query('update agent set name = $1 where id = $2', [name, id]);
+    expect(await profile(id)).toMatchObject({ profile: { name } });
+    expect(Object((await rest.ask('GET', `${list}?limit=1`)).body).profiles).toMatchObject([{ id, name }]);
+    expect((await rest.ask('PUT', `${list}/${id}`, { body: { name, description: 'x' } })).status).toBe(200);
+    expect((await rest.ask('PATCH', `${list}/${id}`, { body: { icon: 'x' } })).status).toBe(200);
+    expect((await rest.ask('PUT', `${list}/${id}`, { body: { name: `${name}\u202e` } })).status).toBe(400);
+    expect((await rest.ask('PUT', `${list}/${id}`, { body: { name: 'invoice' } })).status).toBe(200);
+  });
+
+  test('names of any script are taken', async () => {
+    for (const name of ['請求書', 'счёт', 'חשבונית', 'فاتورة', 'Rechnung ä', '🧾 bot'])
+      expect(await profile(await rest.createAgent({ name }))).toMatchObject({ profile: { name } });
+  });
+});
+
 describe('list', () => {
   test('newest first, also within one instant', async () => {
     const fresh = await createRest();

@@ -35,7 +35,11 @@ export async function listen(rest: Rest, { query = '', key = rest.owner, lastEve
   const type = String(answered['content-type']).split(';', 1)[0];
   if (statusCode !== 200 || type !== 'text/event-stream') throw new Error(`${statusCode} ${type} ${await body.text()}`);
   const blocks = readBlocks(body);
-  const next = async (): Promise<Block | null> => (await blocks.next()).value ?? null;
+  const next = async (): Promise<Block | null> => {
+    const block = (await blocks.next()).value ?? null;
+    if (block !== null) checkBlock(rest, '/acme/admin/audit/stream', block);
+    return block;
+  };
   const first = await next();
   if (first?.comment !== 'listening') throw new Error(`the stream began with ${JSON.stringify(first)}`);
   return {
@@ -51,6 +55,11 @@ export async function listen(rest: Rest, { query = '', key = rest.owner, lastEve
     },
     close: () => void body.on('error', () => {}).destroy(),
   };
+}
+
+/** Throws where the block is an event that is not as the API document says. */
+export function checkBlock({ document }: Pick<Rest, 'document'>, url: string, { event, id, data }: Block): void {
+  if (event !== null) document.checkEvent({ method: 'GET', url }, { event, id: id === null ? null : String(id), data });
 }
 
 /** Reads the blocks of a stream of events. */

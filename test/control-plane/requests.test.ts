@@ -74,6 +74,34 @@ describe('a body', () => {
     expect(agent.status).toBe(400);
   });
 
+  test.each([
+    ['{"mode":"audit","mode":"enforce"}', 'mode', 1, 17],
+    ['{"defaults":{"api":{"permission":"deny",\n  "permission" : "allow"}}}', 'defaults.api.permission', 2, 3],
+    ['{"tools":{"a.b":{},"a.b":{}}}', 'tools["a.b"]', 1, 20],
+    ['{"tools":{},"t\\u006fols":{}}', 'tools', 1, 13],
+    ['{"tools":{"x":[{"a":1},{"b":[],"b":[]}]}}', 'tools.x[1].b', 1, 33],
+    ['{"a":{"b":1},"c":{"b":1},"a":{}}', 'a', 1, 26],
+  ])('%s with a key twice is 400 and names the key and its second place', async (body, path, line, column) => {
+    const answer = await put(body);
+    expect(answer.status).toBe(400);
+    expect(errorOf(answer)).toBe(
+      `${path} is in the body twice, the second time at line ${line}, column ${column}; an object may have a key only once`,
+    );
+  });
+
+  test('with a key twice changes nothing, whatever the operation is', async () => {
+    const before = await rest.ask('GET', '/api/v1/agents');
+    const body = '{"name":"a","model":"demo/echo","enabledTools":["mail.read"],"enabledTools":["*"]}';
+    for (const [method, path] of [
+      ['POST', '/api/v1/agents'],
+      ['POST', '/acme/admin/keys'],
+      ['POST', '/acme/admin/policies/apply'],
+      ['POST', '/acme/admin/simulate'],
+    ] as const)
+      expect(errorOf(await rest.ask(method, path, { body, headers })), path).toContain('enabledTools is in the body twice');
+    expect((await rest.ask('GET', '/api/v1/agents')).body).toEqual(before.body);
+  });
+
   test('may have constructor and prototype as keys', async () => {
     expect((await put('{"tools":{"constructor":{"prototype":{"permission":"deny"}}}}')).status).toBe(200);
     expect((await rest.ask('GET', url)).body).toEqual({ tools: { constructor: { prototype: { permission: 'deny' } } } });

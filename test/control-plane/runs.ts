@@ -108,6 +108,15 @@ export async function createRunsRest({
   started = runs.startRun;
   hooks = runs.hooks;
 
+  /** Every event must be as the API document says. */
+  async function* valid(events: AsyncIterable<SentEvent>): AsyncGenerator<SentEvent> {
+    for await (const one of events) {
+      if (one.data !== null)
+        rest.document.checkEvent({ method: 'POST', url: '/api/v1/agents/x/run' }, { ...one, data: JSON.parse(one.data) as unknown });
+      yield one;
+    }
+  }
+
   /** Resolves once the run has begun to send events. */
   async function stream(agentId: string, body: object, headers: Readonly<Record<string, string>> = {}) {
     const answer = await request(`${rest.origin}/api/v1/agents/${agentId}/run`, {
@@ -116,7 +125,7 @@ export async function createRunsRest({
       body: JSON.stringify({ stream: true, ...body }),
       bodyTimeout: 0,
     });
-    const events = eventsOf(textOf(answer.body))[Symbol.asyncIterator]();
+    const events = valid(eventsOf(textOf(answer.body)))[Symbol.asyncIterator]();
     const first: SentEvent | undefined = (await events.next()).value;
     return {
       status: answer.statusCode,

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { authenticate, authenticateRequest } from '../../control-plane/access/operations/authenticate.ts';
 import { followWorkspace } from '../../control-plane/access/operations/follow-workspace.ts';
 import { watchRevisions, type RevisionWatch } from '../../control-plane/publish/store/watch-revisions.ts';
-import { readBlocks } from './live.ts';
+import { checkBlock, readBlocks } from './live.ts';
 import { createRest, field, type Rest } from './rest.ts';
 
 let rest: Rest;
@@ -31,7 +31,11 @@ async function follow(headers: Readonly<Record<string, string>>) {
   body.on('error', () => undefined);
   leave.push(() => dispatcher.destroy());
   const blocks = readBlocks(body);
-  return async () => (await blocks.next()).value ?? null;
+  return async () => {
+    const block = (await blocks.next()).value ?? null;
+    if (block !== null) checkBlock(rest, url, block);
+    return block;
+  };
 }
 
 const keyed = (key = rest.owner) => follow({ authorization: `Bearer ${key}` });

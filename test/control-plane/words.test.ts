@@ -9,9 +9,11 @@ import { cursorOf, parseAuditQuery } from '../../control-plane/audit/rules/audit
 import { cleanJson } from '../../control-plane/base/clean-json.ts';
 import { parseInstant } from '../../control-plane/base/instant.ts';
 import { placeOfError } from '../../control-plane/http/json-place.ts';
+import { findRepeatedKey } from '../../control-plane/http/repeated-key.ts';
 import { createRateLimit } from '../../control-plane/base/rate-limit.ts';
 import { inTurns, inTurnsByKey } from '../../control-plane/base/turns.ts';
 import { daysBetween } from '../../control-plane/audit/store/partitions.ts';
+import { casesOf } from '../support/case-count.ts';
 import { workOn } from '../support/work-on.ts';
 
 const now = new Date('2026-06-25T12:00:00.000Z');
@@ -69,6 +71,25 @@ test('the place of an error is within the text, for any text that is not JSON, a
     { numRuns: 2000 },
   );
 });
+
+test('a key that an object has twice is found, in any JSON, and in none that has no such key', () => {
+  const spaced = fc.constantFrom('', ' ', '\n', '\t ');
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.jsonValue(), spaced, (value, other, space) => {
+      const text = JSON.stringify(value, null, space);
+      expect(findRepeatedKey(text, valuesOf(JSON.parse(text)))).toBeNull();
+      const twice = `{"b":[${text},{"a":${text},${space}"c":${JSON.stringify(other)},"\\u0061":${text}}]}`;
+      const offset = twice.lastIndexOf('"\\u0061"');
+      const found = findRepeatedKey(twice, valuesOf(JSON.parse(twice)));
+      // A key in the generated value is not written with that escape.
+      expect(found).toEqual({ path: 'b[1].a', offset });
+    }),
+    { numRuns: casesOf(2_000), seed: 20261127 },
+  );
+});
+
+const valuesOf = (value: unknown): number =>
+  typeof value === 'object' && value !== null ? Object.values(value).reduce((sum: number, one) => sum + valuesOf(one), 1) : 1;
 
 test('finding the place takes work that is linear in the text', () => {
   const work = (levels: number): number => workOn(() => placeOfError(`${'{"a":['.repeat(levels)}"`));

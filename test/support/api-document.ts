@@ -61,6 +61,15 @@ export interface ApiDocument {
     readonly type: string;
     readonly body: unknown;
   }): void;
+  /** Throws where the event of a stream does not match the schema of its events. `data`: the parsed line. */
+  checkEvent(asked: { readonly method: string; readonly url: string }, event: StreamedEvent): void;
+}
+
+export interface StreamedEvent {
+  readonly event: string;
+  /** Null: the event has none. */
+  readonly id: string | null;
+  readonly data: unknown;
 }
 
 /** The base of the document's `#` references, for the validator. */
@@ -83,6 +92,13 @@ export function createApiDocument(document: unknown): ApiDocument {
   return {
     operations,
     components: readComponents(document),
+    checkEvent({ method, url }, { event, id, data }) {
+      const schema = operationOf(operations, method, url)?.responses['200']?.content?.['text/event-stream']?.schema;
+      if (schema === undefined) throw new Error(`${method} ${url}: the document has no stream of events`);
+      const validate = validatorOf(schema);
+      const value = { event, ...(id === null ? {} : { id }), data };
+      if (!validate(value)) throw new Error(`${method} ${url}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(value).slice(0, 2000)}`);
+    },
     check({ method, url, status, type, body }) {
       const at = `${method} ${url} → ${status}`;
       const operation = operationOf(operations, method, url);

@@ -31,6 +31,9 @@ export const listRolePolicies = readOperation('role-policy.list', async ({ pool 
   byName(await listDocuments(pool, actor.workspaceId, 'role')),
 );
 
+/** The size of a page after a cursor, without a limit: documents are too large to be read without an end. */
+const pageMax = 1_000;
+
 interface PolicyPage {
   readonly policies: Readonly<Record<string, PolicyDocument>>;
   /** Absent on the last page. */
@@ -42,8 +45,7 @@ export const listAgentTypePolicies = readOperation(
   'agent-type-policy.list',
   async ({ pool }, { workspaceId }, { limit, after }: PageWanted<string>): Promise<PolicyPage> => {
     if (limit === null && after === null) return { policies: byName(await listDocuments(pool, workspaceId, 'agent-type')) };
-    const page = { limit: limit ?? Number.MAX_SAFE_INTEGER - 1, after };
-    const { documents, more } = await listDocumentsAfter(pool, workspaceId, 'agent-type', page);
+    const { documents, more } = await listDocumentsAfter(pool, workspaceId, 'agent-type', { limit: limit ?? pageMax, after });
     const last = documents.at(-1);
     return { policies: byName(documents), ...(last !== undefined && more ? { next: cursorOfText(nameOf(last.id)) } : {}) };
   },

@@ -85,7 +85,7 @@ export async function listDocumentsAfter(
   const { rows } = await db.query<DocumentRow & { readonly found: string }>(
     `with recursive following as materialized (
        select key, row_number() over (order by key) as position from policy_document
-       where workspace_id = $1 and layer = $2 and ($3::text is null or key > $3) order by key limit $4 + 1
+       where workspace_id = $1 and layer = $2 and ($3::text is null or key > $3) order by key limit $4::bigint + 1
      ), page as (
        select 0::bigint as position, 0::bigint as weight
        union all
@@ -93,7 +93,7 @@ export async function listDocumentsAfter(
        select f.position, page.weight + octet_length(d.document::text)
        from page join following f on f.position = page.position + 1
          join policy_document d on d.workspace_id = $1 and d.layer = $2 and d.key = f.key
-       where f.position <= $4 and (f.position = 1 or page.weight + octet_length(d.document::text) <= $5)
+       where f.position <= $4::bigint and (f.position = 1 or page.weight + octet_length(d.document::text) <= $5)
      )
      select layer, key, part, document, (select count(*) from following) as found
      from page join following using (position) join policy_document d using (key)

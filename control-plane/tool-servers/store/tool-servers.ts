@@ -99,12 +99,12 @@ export async function listToolServersAfter(
 ): Promise<{ readonly servers: readonly ListedToolServer[]; readonly more: boolean }> {
   const { rows } = await db.query<ToolServerRow & { readonly remaining: string }>(
     `with remaining as (
-       select name, count(*) over () as remaining,
-         coalesce(sum(octet_length(tools::text)) over (order by name rows between unbounded preceding and 1 preceding), 0) as bytes_before
+       select name, count(*) over () as remaining, octet_length(tools::text) as bytes,
+         sum(octet_length(tools::text)) over (order by name) as bytes_so_far
        from tool_server where workspace_id = $1 and ($2::text is null or name > $2)
      )
      select ${columns}, ${listedTools}, remaining from remaining join tool_server using (name)
-     where workspace_id = $1 and bytes_before <= $4 order by name limit $3`,
+     where workspace_id = $1 and (bytes_so_far = bytes or bytes_so_far <= $4) order by name limit $3`,
     [workspaceId, after, limit, pageBytesMax],
   );
   return { servers: rows.map(listedFromRow), more: Number(rows[0]?.remaining ?? 0) > rows.length };
