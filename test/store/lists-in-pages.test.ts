@@ -151,8 +151,8 @@ const lists: Readonly<Record<string, () => List>> = {
     idOf: text('id'),
     insert: insertRows(
       'api_key',
-      'workspace_id, id, hash, last4, name, scopes, made_by, created_at',
-      `w.id, ${longId}, 'hash-' || n, 'abcd', 'key', '{govern}', 'owner', ${instant}`,
+      'workspace_id, id, hash, last4, name, scopes, made_by, secret_by, created_at',
+      `w.id, ${longId}, 'hash-' || n, 'abcd', 'key', '{govern}', 'owner', 'owner', ${instant}`,
     ),
     remove: removeRow('api_key', 'id'),
   }),

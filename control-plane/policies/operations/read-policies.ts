@@ -31,25 +31,47 @@ export const listRolePolicies = readOperation('role-policy.list', async ({ pool 
   byName(await listDocuments(pool, actor.workspaceId, 'role')),
 );
 
-/** The size of a page after a cursor, without a limit: documents are too large to be read without an end. */
-const pageMax = 1_000;
-
 interface PolicyPage {
   readonly policies: Readonly<Record<string, PolicyDocument>>;
   /** Absent on the last page. */
   readonly next?: string;
 }
 
+/** `atOnce`: how many documents are read at a time, so that few are read that are not on the page. */
+const pageBounds = { documents: 1_000, bytes: 4 * 1_048_576, atOnce: 32 } as const;
+
 /** Lists the policies of agent types by their key. The position is a key. */
 export const listAgentTypePolicies = readOperation(
   'agent-type-policy.list',
   async ({ pool }, { workspaceId }, { limit, after }: PageWanted<string>): Promise<PolicyPage> => {
     if (limit === null && after === null) return { policies: byName(await listDocuments(pool, workspaceId, 'agent-type')) };
-    const { documents, more } = await listDocumentsAfter(pool, workspaceId, 'agent-type', { limit: limit ?? pageMax, after });
+    const { documents, more } = await readPage(pool, workspaceId, { limit: limit ?? pageBounds.documents, after });
     const last = documents.at(-1);
     return { policies: byName(documents), ...(last !== undefined && more ? { next: cursorOfText(nameOf(last.id)) } : {}) };
   },
 );
+
+/** A page ends at `limit` documents, or before its documents are too large together. It has one at least. */
+async function readPage(
+  db: Queryable,
+  workspaceId: number,
+  { limit, after }: { readonly limit: number; readonly after: string | null },
+): Promise<{ readonly documents: readonly StoredDocument[]; readonly more: boolean }> {
+  const documents: StoredDocument[] = [];
+  let bytes = 0;
+  let from = after;
+  for (;;) {
+    const atOnce = Math.min(pageBounds.atOnce, limit + 1 - documents.length);
+    const found = await listDocumentsAfter(db, workspaceId, 'agent-type', { limit: atOnce, after: from });
+    for (const one of found) {
+      bytes += one.bytes;
+      if (documents.length === limit || (documents.length > 0 && bytes > pageBounds.bytes)) return { documents, more: true };
+      documents.push(one);
+      from = nameOf(one.id);
+    }
+    if (found.length < atOnce) return { documents, more: false };
+  }
+}
 
 export const parseAgentTypeCursor = (cursor: string): string | null => textInCursor(cursor, (text) => parseAgentType(text) !== null);
 

@@ -69,39 +69,19 @@ export async function listDocuments(db: Queryable, workspaceId: number, layer: L
   return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
 }
 
-/** Maximum size of the documents of a page, as text. A page of a single document can be larger. */
-const pageBytesMax = 4 * 1_048_576;
-
-/**
- * Lists a part of the documents of a layer that has one for each key, by their key. A page ends at `limit` documents or at
- * its maximum size.
- */
+/** Lists a part of the documents of a layer that has one for each key, by their key, with their sizes as text. */
 export async function listDocumentsAfter(
   db: Queryable,
   workspaceId: number,
   layer: 'role' | 'agent-type',
   { limit, after }: { readonly limit: number; readonly after: string | null },
-): Promise<{ readonly documents: readonly StoredDocument[]; readonly more: boolean }> {
-  const { rows } = await db.query<DocumentRow & { readonly found: string }>(
-    `with recursive following as materialized (
-       select key, row_number() over (order by key) as position from policy_document
-       where workspace_id = $1 and layer = $2 and ($3::text is null or key > $3) order by key limit $4::bigint + 1
-     ), page as (
-       select 0::bigint as position, 0::bigint as weight
-       union all
-       -- One at a time: what does not come on the page is not read.
-       select f.position, page.weight + octet_length(d.document::text)
-       from page join following f on f.position = page.position + 1
-         join policy_document d on d.workspace_id = $1 and d.layer = $2 and d.key = f.key
-       where f.position <= $4::bigint and (f.position = 1 or page.weight + octet_length(d.document::text) <= $5)
-     )
-     select layer, key, part, document, (select count(*) from following) as found
-     from page join following using (position) join policy_document d using (key)
-     where d.workspace_id = $1 and d.layer = $2 order by position`,
-    [workspaceId, layer, after, limit, pageBytesMax],
+): Promise<readonly (StoredDocument & { readonly bytes: number })[]> {
+  const { rows } = await db.query<DocumentRow & { readonly bytes: number }>(
+    `select layer, key, part, document, octet_length(document::text) as bytes from policy_document
+     where workspace_id = $1 and layer = $2 and ($3::text is null or key > $3) order by key limit $4`,
+    [workspaceId, layer, after, limit],
   );
-  const documents = rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
-  return { documents, more: Number(rows[0]?.found ?? 0) > rows.length };
+  return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document), bytes: row.bytes }));
 }
 
 /** Returns those documents that exist among these keys (`documentKey`). */
