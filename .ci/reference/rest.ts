@@ -177,7 +177,7 @@ const lists: Readonly<Record<string, ListRow>> = {
   listAgents: { order: 'newest first', bound: `${count(agentBounds.inWorkspace)} a workspace, 32 MiB together` },
   listRuns: { order: 'newest first', bound: byRetention },
   listModels: { order: 'by id', bound: 'the catalogue of this version' },
-  readOwnSession: { order: 'by slug', bound: '200 workspaces' },
+  readOwnSession: { order: 'by slug', bound: 'the scopes that there are; 200 workspaces' },
   readSession: { order: 'fixed', bound: 'the scopes that there are' },
   listWorkspaces: { order: 'by slug', bound: nothing },
   readReadiness: { order: 'fixed', bound: 'one for each part of the process' },
@@ -224,8 +224,8 @@ function pageOf({ parameters = [] }: ApiOperation): string {
 
 const limitMax = 1_000;
 
-/** The answer to one thing, such as `…/approvals/{id}`, has lists that belong to it. They are not lists of the API. */
-const isOfOne = (path: string): boolean => path.endsWith('}');
+/** One thing, such as an approval or a policy, has lists of its own. They are not lists of the API. */
+const isOfOne = (path: string): boolean => path.endsWith('}') || path.endsWith('/workspacePolicy');
 
 function listSection(document: ApiDocument): string {
   const found = Object.entries(document.paths).flatMap(([path, { get }]) => {

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * Lists agents, newest first
-         * @description Without `limit`, all agents are on one page. `next` is absent on the last page.
+         * @description Without `limit` the whole list is on one page. `next` is absent on the last page.
          */
         get: operations["listAgents"];
         put?: never;
@@ -68,9 +68,9 @@ export interface paths {
         put?: never;
         /**
          * Runs an agent: its result, or with `stream` its events as they happen
-         * @description Events: `text {delta}`, `tool_calls {round, calls: [{callId, tool, input}]}`, `governance {callId, tool, decision, reason,
-         *     transform, rule?}` (one for each call, before its result), `tool_result {callId, tool, isError, output}`, `approval_required {round, calls: [{callId, tool, approvalId}]}` when the run waits for a person and `approval_decided {callId, tool, approvalId, state, by}` when a call that waited continues, and at last `done` with the result or
-         *     `error {error}`. X-Tollgate-Run-Id names the run, also before its first event and if it fails. If a cap halts a run, the answer has the result so far. If a run waits for a person, the answer is 202 without `stream`; from then on a client that disconnects does not cancel it. Otherwise a run is cancelled if its client disconnects, the workspace is frozen, the agent is suspended or the key is revoked. 400 also for a model that is not recognised or that
+         * @description The events of a stream are RunEvents: `text`, `tool_calls`, `governance` (one for each call, before its result), `tool_result`,
+         *     `approval_required` when the run waits for a person and `approval_decided` when a call that waited continues, and at last `done` with the
+         *     result or `error`. X-Tollgate-Run-Id names the run, also before its first event and if it fails. If a cap halts a run, the answer has the result so far. If a run waits for a person, the answer is 202 without `stream`; from then on a client that disconnects does not cancel it. Otherwise a run is cancelled if its client disconnects, the workspace is frozen, the agent is suspended or the key is revoked. 400 also for a model that is not recognised or that
          *     no provider serves here, 403 for an agent that is suspended and while the workspace is frozen, 429 if the daily cap of the user is reached (`Retry-After`: until midnight UTC; free models still run) or if the workspace has
          *     too many active runs;
          *     502 if the model's provider fails: the run is kept as `failed`.
@@ -263,7 +263,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the workspaces */
+        /**
+         * Lists the workspaces by their slug
+         * @description Without `limit` the whole list is on one page. `next` is absent on the last page.
+         */
         get: operations["listWorkspaces"];
         put?: never;
         /** Creates a workspace with its owner and the owner's key, which is shown only once */
@@ -429,7 +432,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Reads all policies of this kind, by agent-type key */
+        /**
+         * Reads all policies of this kind, by agent-type key
+         * @description Without `limit` the whole list is on one page. `next` is absent on the last page. A page ends earlier where it would have more than 4 MiB of documents. `next` is not a key: every key has `::`.
+         */
         get: operations["listAgentTypePolicies"];
         put?: never;
         post?: never;
@@ -823,7 +829,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the public keys that checkpoints may be signed by */
+        /**
+         * Lists the public keys that checkpoints may be signed by, oldest first
+         * @description Without `limit` the whole list is on one page. `next` is absent on the last page.
+         */
         get: operations["listLogKeys"];
         put?: never;
         post?: never;
@@ -960,7 +969,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists keys, newest first, without their secrets */
+        /**
+         * Lists keys, newest first, without their secrets
+         * @description Without `limit` the whole list is on one page. `next` is absent on the last page.
+         */
         get: operations["listKeys"];
         put?: never;
         /**
@@ -1019,7 +1031,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the members */
+        /**
+         * Lists the members by their uid
+         * @description Without `limit` the whole list is on one page. `next` is absent on the last page.
+         */
         get: operations["listMembers"];
         put?: never;
         /**
@@ -1373,7 +1388,7 @@ export interface paths {
         };
         /**
          * Lists tool servers by name, never the values of their headers
-         * @description Without the schemas of their tools. To read the schemas, read one server by its name, or discover its tools.
+         * @description Without the schemas of their tools. To read the schemas, read one server by its name, or discover its tools. Without `limit` the whole list is on one page. `next` is absent on the last page. A page ends earlier where it would have more than 4 MiB of tools.
          */
         get: operations["listToolServers"];
         put?: never;
@@ -1677,7 +1692,7 @@ export interface components {
             maxToolRounds: number;
             /** @description model that the agent runs on; `GET /api/v1/models` lists the models */
             model: string;
-            /** @description appears on every audit entry of the agent */
+            /** @description appears on every audit entry of the agent; a new or changed name must hold no control, format (such as bidirectional marks) or unpaired surrogate character */
             name: string;
             /** @description capability scopes of its identity */
             scopes: string[];
@@ -1767,6 +1782,12 @@ export interface components {
             uses: number;
             /** @description which rules ask, and their reasons */
             why: string;
+        };
+        /** @description An event of the stream of approvals: an approval as it is after a change. */
+        ApprovalEvent: {
+            data: components["schemas"]["Approval"];
+            /** @enum {unknown} */
+            event: "approval";
         };
         AuditEntry: {
             agentId?: string;
@@ -1884,6 +1905,14 @@ export interface components {
             userEmail: string;
         } & {
             [key: string]: unknown;
+        };
+        /** @description An event of the live stream of the audit log. */
+        AuditEntryEvent: {
+            data: components["schemas"]["AuditEntry"];
+            /** @enum {unknown} */
+            event: "entry";
+            /** @description the place of the entry in the ingest sequence, for `Last-Event-ID` */
+            id: string;
         };
         /** @description A case that is valid but may not be what its writer meant: it reads an input that the tool does not have, or it loosens its rule by a claim. */
         ConditionWarning: {
@@ -2291,6 +2320,101 @@ export interface components {
                 /** @description calls that were allowed */
                 toolCallCount?: number;
             };
+        };
+        /** @description An event of a streamed run. `governance` comes once for each call, before its `tool_result`; `done` or `error` is the last event. */
+        RunEvent: {
+            data: {
+                delta: string;
+            };
+            /** @enum {unknown} */
+            event: "text";
+            /** @description counts the events of the stream, from 1 */
+            id: string;
+        } | {
+            data: {
+                calls: {
+                    callId: string;
+                    /** @description any JSON */
+                    input: unknown;
+                    tool: string;
+                }[];
+                round: number;
+            };
+            /** @enum {unknown} */
+            event: "tool_calls";
+            /** @description counts the events of the stream, from 1 */
+            id: string;
+        } | {
+            data: {
+                callId: string;
+                /** @enum {string} */
+                decision: "allow" | "deny";
+                reason: string;
+                rule?: {
+                    layer: string;
+                    path: string;
+                    revision: number;
+                };
+                tool: string;
+                /** @enum {string} */
+                transform: "log" | "redact";
+            };
+            /** @enum {unknown} */
+            event: "governance";
+            /** @description counts the events of the stream, from 1 */
+            id: string;
+        } | {
+            data: {
+                callId: string;
+                isError: boolean;
+                /** @description any JSON */
+                output: unknown;
+                tool: string;
+            };
+            /** @enum {unknown} */
+            event: "tool_result";
+            /** @description counts the events of the stream, from 1 */
+            id: string;
+        } | {
+            data: {
+                calls: {
+                    approvalId: string;
+                    callId: string;
+                    tool: string;
+                }[];
+                round: number;
+            };
+            /** @enum {unknown} */
+            event: "approval_required";
+            /** @description counts the events of the stream, from 1 */
+            id: string;
+        } | {
+            data: {
+                approvalId: string;
+                by: string | null;
+                callId: string;
+                /** @enum {string} */
+                state: "pending" | "approved" | "denied" | "expired" | "cancelled" | "used";
+                tool: string;
+            };
+            /** @enum {unknown} */
+            event: "approval_decided";
+            /** @description counts the events of the stream, from 1 */
+            id: string;
+        } | {
+            data: components["schemas"]["RunResult"];
+            /** @enum {unknown} */
+            event: "done";
+            /** @description counts the events of the stream, from 1 */
+            id: string;
+        } | {
+            data: {
+                error: string;
+            };
+            /** @enum {unknown} */
+            event: "error";
+            /** @description counts the events of the stream, from 1 */
+            id: string;
         };
         RunResult: {
             /** @description `sessionId` of the entries of its tool calls */
@@ -3030,6 +3154,16 @@ export interface components {
             /** @description which rules ask, and their reasons */
             why: string;
         };
+        /** @description An event of the stream of the state of a workspace. */
+        WorkspaceEvent: {
+            data: {
+                /** @description every call of the workspace is denied */
+                frozen: boolean;
+                revision: number;
+            };
+            /** @enum {unknown} */
+            event: "workspace";
+        };
         WorkspacePolicy: {
             /** @description what members may set on agents; absent: no scopes and no delegation that the agent lacks, and everything else. It does not limit owners and admins */
             agentCeiling?: {
@@ -3462,7 +3596,7 @@ export interface operations {
     listAgents: {
         parameters: {
             query?: {
-                /** @description absent: all; values outside the range are clamped */
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound; absent: the whole list */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -3607,7 +3741,7 @@ export interface operations {
                     maxToolRounds?: number;
                     /** @description model that the agent runs on; `GET /api/v1/models` lists the models */
                     model: string;
-                    /** @description appears on every audit entry of the agent */
+                    /** @description appears on every audit entry of the agent; a new or changed name must hold no control, format (such as bidirectional marks) or unpaired surrogate character */
                     name: string;
                     /**
                      * @description capability scopes of its identity
@@ -3865,7 +3999,7 @@ export interface operations {
                     maxToolRounds?: number;
                     /** @description model that the agent runs on; `GET /api/v1/models` lists the models */
                     model?: string;
-                    /** @description appears on every audit entry of the agent */
+                    /** @description appears on every audit entry of the agent; a new or changed name must hold no control, format (such as bidirectional marks) or unpaired surrogate character */
                     name?: string;
                     /** @description capability scopes of its identity */
                     scopes?: string[];
@@ -4153,7 +4287,7 @@ export interface operations {
                     maxToolRounds?: number;
                     /** @description model that the agent runs on; `GET /api/v1/models` lists the models */
                     model?: string;
-                    /** @description appears on every audit entry of the agent */
+                    /** @description appears on every audit entry of the agent; a new or changed name must hold no control, format (such as bidirectional marks) or unpaired surrogate character */
                     name?: string;
                     /** @description capability scopes of its identity */
                     scopes?: string[];
@@ -4309,7 +4443,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success; as text/event-stream: first the comment `: run <id>`, then `event`, `id` and one line of JSON in `data`, comments in between keep it alive; `done` or `error` is the last event */
+            /** @description Success; as text/event-stream: first the comment `: run <id>`, then RunEvents: `event`, `id` and one line of JSON in `data`; comments in between keep it alive; `done` or `error` is the last event */
             200: {
                 headers: {
                     /** @description the id of the run, once it has begun */
@@ -4318,7 +4452,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunResult"];
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["RunEvent"];
                 };
             };
             /** @description It is not done yet; Location says where to read it. */
@@ -4436,7 +4570,7 @@ export interface operations {
     listRuns: {
         parameters: {
             query?: {
-                /** @description values outside the range are clamped */
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -5200,7 +5334,12 @@ export interface operations {
     };
     listWorkspaces: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound; absent: the whole list */
+                limit?: number;
+                /** @description `next` of the previous page */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5214,6 +5353,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        next?: string;
                         /** @enum {unknown} */
                         ok: true;
                         workspaces: {
@@ -5224,6 +5364,15 @@ export interface operations {
                             slug: string;
                         }[];
                     };
+                };
+            };
+            /** @description The request is malformed; every problem is named with its place. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The key is missing, malformed, unknown, revoked or expired, or the session has ended. */
@@ -5584,27 +5733,29 @@ export interface operations {
                     /** @enum {string} */
                     action: "reserve" | "settle";
                     /** @description root to caller */
-                    agent_chain?: string[];
-                    agent_name?: string;
-                    /**
-                     * @description absent: background for `permission_mode` bypassPermissions or `ci`, subagent with `agent_id`, else interactive
-                     * @enum {string}
-                     */
-                    agent_tier?: "interactive" | "subagent" | "background" | "api";
+                    agent_chain?: string[] | null;
+                    agent_id?: unknown;
+                    /** @description the name of the calling agent; absent: it has none */
+                    agent_name?: string | null;
+                    /** @description absent: background for `permission_mode` bypassPermissions or `ci` true, subagent with `agent_id`, else interactive */
+                    agent_tier?: ("interactive" | "subagent" | "background" | "api") | null;
                     /** @description reserve: the most that may be spent; settle: what was spent */
                     cents: number;
+                    ci?: unknown;
+                    /** @description the program that calls; absent: that of the header `X-GS-Client`, else `hook` */
                     client?: {
+                        /** @description without control, format or unpaired surrogate characters, and without a blank at an end */
                         name: string;
-                        version?: string;
-                    };
+                        version?: string | null;
+                    } | null;
                     /** @description the client chooses it, one for each cost of the run; a request that is sent again counts once */
                     cost_id: string;
                     /** @description the only tools that were delegated with the task */
-                    delegated_tools?: string[];
+                    delegated_tools?: string[] | null;
                     /** @description needs the scope `govern.impersonate` */
-                    impersonate_uid?: string;
+                    impersonate_uid?: string | null;
                     /** @description reserve what is left, if it is at least this; absent: all or nothing */
-                    least_cents?: number;
+                    least_cents?: number | null;
                     permission_mode?: unknown;
                     /** @description the run whose budget it is, with the agent and its chain */
                     session_id: string;
@@ -5716,31 +5867,34 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @description `modified_input`: the client can replace the input */
-                    accepts?: string[];
+                    accepts?: string[] | null;
                     /** @description root to caller */
-                    agent_chain?: string[];
-                    agent_name?: string;
-                    /**
-                     * @description absent: background for `permission_mode` bypassPermissions or `ci`, subagent with `agent_id`, else interactive
-                     * @enum {string}
-                     */
-                    agent_tier?: "interactive" | "subagent" | "background" | "api";
+                    agent_chain?: string[] | null;
+                    agent_id?: unknown;
+                    /** @description the name of the calling agent; absent: it has none */
+                    agent_name?: string | null;
+                    /** @description absent: background for `permission_mode` bypassPermissions or `ci` true, subagent with `agent_id`, else interactive */
+                    agent_tier?: ("interactive" | "subagent" | "background" | "api") | null;
                     /** @description joins the two requests; absent: tool and input do */
-                    call_id?: string;
+                    call_id?: string | null;
+                    ci?: unknown;
+                    /** @description the program that calls; absent: that of the header `X-GS-Client`, else `hook` */
                     client?: {
+                        /** @description without control, format or unpaired surrogate characters, and without a blank at an end */
                         name: string;
-                        version?: string;
-                    };
+                        version?: string | null;
+                    } | null;
                     /** @description the only tools that were delegated with the task */
-                    delegated_tools?: string[];
+                    delegated_tools?: string[] | null;
                     /** @description needs the scope `govern.impersonate` */
-                    impersonate_uid?: string;
-                    is_error?: boolean;
+                    impersonate_uid?: string | null;
+                    is_error?: boolean | null;
                     model_usage?: unknown;
                     permission_mode?: unknown;
                     /** @description calls of one session are one run; absent: the key is the session */
-                    session_id?: string;
+                    session_id?: string | null;
                     tool_input?: unknown;
+                    /** @description without control, format or unpaired surrogate characters, and without a blank at an end */
                     tool_name: string;
                     /** @description redacted up to 8388608 bytes of JSON, withheld beyond */
                     tool_output: unknown;
@@ -5844,32 +5998,35 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @description `modified_input`: the client can replace the input */
-                    accepts?: string[];
+                    accepts?: string[] | null;
                     /** @description root to caller */
-                    agent_chain?: string[];
-                    agent_name?: string;
-                    /**
-                     * @description absent: background for `permission_mode` bypassPermissions or `ci`, subagent with `agent_id`, else interactive
-                     * @enum {string}
-                     */
-                    agent_tier?: "interactive" | "subagent" | "background" | "api";
+                    agent_chain?: string[] | null;
+                    agent_id?: unknown;
+                    /** @description the name of the calling agent; absent: it has none */
+                    agent_name?: string | null;
+                    /** @description absent: background for `permission_mode` bypassPermissions or `ci` true, subagent with `agent_id`, else interactive */
+                    agent_tier?: ("interactive" | "subagent" | "background" | "api") | null;
                     /** @description joins the two requests; absent: tool and input do */
-                    call_id?: string;
+                    call_id?: string | null;
+                    ci?: unknown;
+                    /** @description the program that calls; absent: that of the header `X-GS-Client`, else `hook` */
                     client?: {
+                        /** @description without control, format or unpaired surrogate characters, and without a blank at an end */
                         name: string;
-                        version?: string;
-                    };
+                        version?: string | null;
+                    } | null;
                     /** @description the only tools that were delegated with the task */
-                    delegated_tools?: string[];
+                    delegated_tools?: string[] | null;
                     /** @description needs the scope `govern.impersonate` */
-                    impersonate_uid?: string;
+                    impersonate_uid?: string | null;
                     permission_mode?: unknown;
                     /** @description calls of one session are one run; absent: the key is the session */
-                    session_id?: string;
+                    session_id?: string | null;
                     tool_input?: unknown;
+                    /** @description without control, format or unpaired surrogate characters, and without a blank at an end */
                     tool_name: string;
                     /** @description how long the client waits if policy asks a person for the call; absent: it is answered at once, `approval_pending` */
-                    wait_ms?: number;
+                    wait_ms?: number | null;
                 };
             };
         };
@@ -6123,7 +6280,12 @@ export interface operations {
     };
     listAgentTypePolicies: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound; absent: the whole list */
+                limit?: number;
+                /** @description `next` of the previous page */
+                cursor?: string;
+            };
             header?: never;
             path: {
                 /** @description the slug in the key */
@@ -6140,6 +6302,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description the cursor of the next page */
+                        next?: string;
+                    } & {
                         [key: string]: components["schemas"]["Policy"];
                     };
                 };
@@ -6209,6 +6374,7 @@ export interface operations {
             path: {
                 /** @description the slug in the key */
                 workspace: string;
+                /** @description <client>::<tier>::<name>; the name may be empty; percent-encoded in the path */
                 key: string;
             };
             cookie?: never;
@@ -6295,6 +6461,7 @@ export interface operations {
             path: {
                 /** @description the slug in the key */
                 workspace: string;
+                /** @description <client>::<tier>::<name>; the name may be empty; percent-encoded in the path */
                 key: string;
             };
             cookie?: never;
@@ -6426,6 +6593,7 @@ export interface operations {
             path: {
                 /** @description the slug in the key */
                 workspace: string;
+                /** @description <client>::<tier>::<name>; the name may be empty; percent-encoded in the path */
                 key: string;
             };
             cookie?: never;
@@ -7166,7 +7334,7 @@ export interface operations {
             query?: {
                 state?: "waiting" | "sent" | "failed";
                 channel?: string;
-                /** @description values outside the range are clamped */
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -7416,7 +7584,7 @@ export interface operations {
                 sub?: string;
                 session?: string;
                 mine?: "true" | "false";
-                /** @description values outside the range are clamped */
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -7518,7 +7686,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["ApprovalEvent"];
                 };
             };
             /** @description The request is malformed; every problem is named with its place. */
@@ -8203,7 +8371,7 @@ export interface operations {
                 since?: string;
                 /** @description exclusive */
                 until?: string;
-                /** @description values outside the range are clamped */
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -8694,7 +8862,7 @@ export interface operations {
     listGaps: {
         parameters: {
             query?: {
-                /** @description values outside the range are clamped */
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -8797,7 +8965,12 @@ export interface operations {
     };
     listLogKeys: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound; absent: the whole list */
+                limit?: number;
+                /** @description `next` of the previous page */
+                cursor?: string;
+            };
             header?: never;
             path: {
                 /** @description the slug in the key */
@@ -8820,6 +8993,7 @@ export interface operations {
                             /** Format: date-time */
                             since: string;
                         }[];
+                        next?: string;
                         /** @description which log */
                         origin: string;
                     };
@@ -8914,7 +9088,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["AuditEntryEvent"];
                 };
             };
             /** @description The request is malformed; every problem is named with its place. */
@@ -9103,8 +9277,8 @@ export interface operations {
                                     }[];
                                     /** @enum {string} */
                                     layer: "workspace" | "role" | "agent-type" | "user";
-                                    /** @description null: not set */
-                                    mode: ("enforce" | "audit") | null;
+                                    /** @description as the document says it, which is `audit` or `audit-only` for the same; `enforce` if it says nothing; null: there is no document */
+                                    mode: ("enforce" | "audit" | "audit-only") | null;
                                     /** @enum {string} */
                                     part?: "organisation" | "self";
                                     path: string;
@@ -9251,8 +9425,8 @@ export interface operations {
                                 }[];
                                 /** @enum {string} */
                                 layer: "workspace" | "role" | "agent-type" | "user";
-                                /** @description null: not set */
-                                mode: ("enforce" | "audit") | null;
+                                /** @description as the document says it, which is `audit` or `audit-only` for the same; `enforce` if it says nothing; null: there is no document */
+                                mode: ("enforce" | "audit" | "audit-only") | null;
                                 /** @enum {string} */
                                 part?: "organisation" | "self";
                                 path: string;
@@ -9451,7 +9625,7 @@ export interface operations {
                 agentType?: string;
                 /** @description `next` of the previous page */
                 cursor?: string;
-                /** @description values outside the range are clamped */
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound */
                 limit?: number;
             };
             header?: never;
@@ -9635,7 +9809,7 @@ export interface operations {
     listEvents: {
         parameters: {
             query?: {
-                /** @description values outside the range are clamped */
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -9846,8 +10020,8 @@ export interface operations {
                                 }[];
                                 /** @enum {string} */
                                 layer: "workspace" | "role" | "agent-type" | "user";
-                                /** @description null: not set */
-                                mode: ("enforce" | "audit") | null;
+                                /** @description as the document says it, which is `audit` or `audit-only` for the same; `enforce` if it says nothing; null: there is no document */
+                                mode: ("enforce" | "audit" | "audit-only") | null;
                                 /** @enum {string} */
                                 part?: "organisation" | "self";
                                 path: string;
@@ -9994,8 +10168,8 @@ export interface operations {
                             }[];
                             /** @enum {string} */
                             layer: "workspace" | "role" | "agent-type" | "user";
-                            /** @description null: not set */
-                            mode: ("enforce" | "audit") | null;
+                            /** @description as the document says it, which is `audit` or `audit-only` for the same; `enforce` if it says nothing; null: there is no document */
+                            mode: ("enforce" | "audit" | "audit-only") | null;
                             /** @enum {string} */
                             part?: "organisation" | "self";
                             path: string;
@@ -10280,7 +10454,12 @@ export interface operations {
     };
     listKeys: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound; absent: the whole list */
+                limit?: number;
+                /** @description `next` of the previous page */
+                cursor?: string;
+            };
             header?: never;
             path: {
                 /** @description the slug in the key */
@@ -10298,6 +10477,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         keys: components["schemas"]["Key"][];
+                        next?: string;
                         /** @enum {unknown} */
                         ok: true;
                     };
@@ -10884,7 +11064,12 @@ export interface operations {
     };
     listMembers: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound; absent: the whole list */
+                limit?: number;
+                /** @description `next` of the previous page */
+                cursor?: string;
+            };
             header?: never;
             path: {
                 /** @description the slug in the key */
@@ -10902,6 +11087,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         members: components["schemas"]["Member"][];
+                        next?: string;
                         /** @enum {unknown} */
                         ok: true;
                     };
@@ -11881,7 +12067,7 @@ export interface operations {
     readPolicyHistory: {
         parameters: {
             query?: {
-                /** @description values outside the range are clamped */
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -12970,7 +13156,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["WorkspaceEvent"];
                 };
             };
             /** @description The request is malformed; every problem is named with its place. */
@@ -13034,7 +13220,7 @@ export interface operations {
     listSidecars: {
         parameters: {
             query?: {
-                /** @description values outside the range are clamped */
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -13318,7 +13504,7 @@ export interface operations {
                 since?: string;
                 /** @description exclusive; default: now; moved on to the end of its minute, hour or day */
                 until?: string;
-                /** @description the number of groups; values outside the range are clamped */
+                /** @description the number of groups, 1 to 50; a number outside of this range is clamped: it means the nearest bound */
                 top?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -13456,7 +13642,7 @@ export interface operations {
                 since?: string;
                 /** @description exclusive; default: now; moved on to the end of its minute, hour or day */
                 until?: string;
-                /** @description the number of groups; values outside the range are clamped */
+                /** @description the number of groups, 1 to 50; a number outside of this range is clamped: it means the nearest bound */
                 top?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -13580,7 +13766,7 @@ export interface operations {
     readSpend: {
         parameters: {
             query?: {
-                /** @description values outside the range are clamped */
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -13686,7 +13872,12 @@ export interface operations {
     };
     listToolServers: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound; absent: the whole list */
+                limit?: number;
+                /** @description `next` of the previous page */
+                cursor?: string;
+            };
             header?: never;
             path: {
                 /** @description the slug in the key */
@@ -13703,6 +13894,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        next?: string;
                         /** @enum {unknown} */
                         ok: true;
                         servers: components["schemas"]["ListedToolServer"][];
@@ -14540,7 +14732,7 @@ export interface operations {
             query?: {
                 /** @description default: 30 days before now; moved back to the start of its day (UTC) */
                 since?: string;
-                /** @description values outside the range are clamped */
+                /** @description 1 to 1,000; a number outside of this range is clamped: it means the nearest bound */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -15567,27 +15759,29 @@ export interface operations {
                     /** @enum {string} */
                     action: "reserve" | "settle";
                     /** @description root to caller */
-                    agent_chain?: string[];
-                    agent_name?: string;
-                    /**
-                     * @description absent: background for `permission_mode` bypassPermissions or `ci`, subagent with `agent_id`, else interactive
-                     * @enum {string}
-                     */
-                    agent_tier?: "interactive" | "subagent" | "background" | "api";
+                    agent_chain?: string[] | null;
+                    agent_id?: unknown;
+                    /** @description the name of the calling agent; absent: it has none */
+                    agent_name?: string | null;
+                    /** @description absent: background for `permission_mode` bypassPermissions or `ci` true, subagent with `agent_id`, else interactive */
+                    agent_tier?: ("interactive" | "subagent" | "background" | "api") | null;
                     /** @description reserve: the most that may be spent; settle: what was spent */
                     cents: number;
+                    ci?: unknown;
+                    /** @description the program that calls; absent: that of the header `X-GS-Client`, else `hook` */
                     client?: {
+                        /** @description without control, format or unpaired surrogate characters, and without a blank at an end */
                         name: string;
-                        version?: string;
-                    };
+                        version?: string | null;
+                    } | null;
                     /** @description the client chooses it, one for each cost of the run; a request that is sent again counts once */
                     cost_id: string;
                     /** @description the only tools that were delegated with the task */
-                    delegated_tools?: string[];
+                    delegated_tools?: string[] | null;
                     /** @description needs the scope `govern.impersonate` */
-                    impersonate_uid?: string;
+                    impersonate_uid?: string | null;
                     /** @description reserve what is left, if it is at least this; absent: all or nothing */
-                    least_cents?: number;
+                    least_cents?: number | null;
                     permission_mode?: unknown;
                     /** @description the run whose budget it is, with the agent and its chain */
                     session_id: string;
@@ -15702,31 +15896,34 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @description `modified_input`: the client can replace the input */
-                    accepts?: string[];
+                    accepts?: string[] | null;
                     /** @description root to caller */
-                    agent_chain?: string[];
-                    agent_name?: string;
-                    /**
-                     * @description absent: background for `permission_mode` bypassPermissions or `ci`, subagent with `agent_id`, else interactive
-                     * @enum {string}
-                     */
-                    agent_tier?: "interactive" | "subagent" | "background" | "api";
+                    agent_chain?: string[] | null;
+                    agent_id?: unknown;
+                    /** @description the name of the calling agent; absent: it has none */
+                    agent_name?: string | null;
+                    /** @description absent: background for `permission_mode` bypassPermissions or `ci` true, subagent with `agent_id`, else interactive */
+                    agent_tier?: ("interactive" | "subagent" | "background" | "api") | null;
                     /** @description joins the two requests; absent: tool and input do */
-                    call_id?: string;
+                    call_id?: string | null;
+                    ci?: unknown;
+                    /** @description the program that calls; absent: that of the header `X-GS-Client`, else `hook` */
                     client?: {
+                        /** @description without control, format or unpaired surrogate characters, and without a blank at an end */
                         name: string;
-                        version?: string;
-                    };
+                        version?: string | null;
+                    } | null;
                     /** @description the only tools that were delegated with the task */
-                    delegated_tools?: string[];
+                    delegated_tools?: string[] | null;
                     /** @description needs the scope `govern.impersonate` */
-                    impersonate_uid?: string;
-                    is_error?: boolean;
+                    impersonate_uid?: string | null;
+                    is_error?: boolean | null;
                     model_usage?: unknown;
                     permission_mode?: unknown;
                     /** @description calls of one session are one run; absent: the key is the session */
-                    session_id?: string;
+                    session_id?: string | null;
                     tool_input?: unknown;
+                    /** @description without control, format or unpaired surrogate characters, and without a blank at an end */
                     tool_name: string;
                     /** @description redacted up to 8388608 bytes of JSON, withheld beyond */
                     tool_output: unknown;
@@ -15833,32 +16030,35 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @description `modified_input`: the client can replace the input */
-                    accepts?: string[];
+                    accepts?: string[] | null;
                     /** @description root to caller */
-                    agent_chain?: string[];
-                    agent_name?: string;
-                    /**
-                     * @description absent: background for `permission_mode` bypassPermissions or `ci`, subagent with `agent_id`, else interactive
-                     * @enum {string}
-                     */
-                    agent_tier?: "interactive" | "subagent" | "background" | "api";
+                    agent_chain?: string[] | null;
+                    agent_id?: unknown;
+                    /** @description the name of the calling agent; absent: it has none */
+                    agent_name?: string | null;
+                    /** @description absent: background for `permission_mode` bypassPermissions or `ci` true, subagent with `agent_id`, else interactive */
+                    agent_tier?: ("interactive" | "subagent" | "background" | "api") | null;
                     /** @description joins the two requests; absent: tool and input do */
-                    call_id?: string;
+                    call_id?: string | null;
+                    ci?: unknown;
+                    /** @description the program that calls; absent: that of the header `X-GS-Client`, else `hook` */
                     client?: {
+                        /** @description without control, format or unpaired surrogate characters, and without a blank at an end */
                         name: string;
-                        version?: string;
-                    };
+                        version?: string | null;
+                    } | null;
                     /** @description the only tools that were delegated with the task */
-                    delegated_tools?: string[];
+                    delegated_tools?: string[] | null;
                     /** @description needs the scope `govern.impersonate` */
-                    impersonate_uid?: string;
+                    impersonate_uid?: string | null;
                     permission_mode?: unknown;
                     /** @description calls of one session are one run; absent: the key is the session */
-                    session_id?: string;
+                    session_id?: string | null;
                     tool_input?: unknown;
+                    /** @description without control, format or unpaired surrogate characters, and without a blank at an end */
                     tool_name: string;
                     /** @description how long the client waits if policy asks a person for the call; absent: it is answered at once, `approval_pending` */
-                    wait_ms?: number;
+                    wait_ms?: number | null;
                 };
             };
         };

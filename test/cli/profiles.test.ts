@@ -54,7 +54,7 @@ describe('profile add', () => {
   test('without a terminal and without --key-stdin it says what to do', async () => {
     expect(await tollgate(['profile', 'add', 'local', '--url', rest.origin])).toMatchObject({
       code: 1,
-      err: expect.stringContaining('--key-stdin'),
+      err: expect.stringMatching(/--key-stdin, and send[^]*tollgate profile add local --url http[^ ]+ --key-stdin < /),
     });
   });
 

@@ -103,6 +103,23 @@ describe('an explanation', () => {
     ]);
   });
 
+  test('shows the mode of each document in the word of the document', async () => {
+    await put('workspacePolicy', { mode: 'audit', tools: { [tool]: api(deny) } });
+    await put('rolePolicies/member', { mode: 'audit-only', tools: { [tool]: api(deny) } });
+    await put(typePath, { mode: 'enforce', tools: { [tool]: api(allow) } });
+    await put('userPolicies/ann', { mode: 'audit-only', tools: { [tool]: api(deny) } });
+    const { layers } = await explain({ sub: 'ann' });
+    expect(layers.map(({ document, mode }) => [document, mode])).toEqual([
+      ['workspace', 'audit'],
+      ['role:member', 'audit-only'],
+      [`agent-type:${agentType}`, 'enforce'],
+      ['user:ann:organisation', 'audit-only'],
+      ['user:ann:self', null],
+    ]);
+    const { above = [] } = await explain({ sub: 'ann', above: ['x::api::root'] });
+    expect(above[0]?.layers.map(({ document, mode }) => [document, mode])).toContainEqual(['role:member', 'audit-only']);
+  });
+
   test('has both folds, the winner of each, and acts on the enforced one', async () => {
     await put('workspacePolicy', { defaults: api({ rateLimit: 5 }) });
     await put('rolePolicies/member', { mode: 'audit', tools: { [tool]: api(deny) } });
