@@ -198,7 +198,10 @@ const lists: Readonly<Record<string, ListRow>> = {
   listUnknownAgents: { order: 'newest call first', bound: byRetention },
   readUsage: { order: 'least left first; newest first', bound: '1,000 of each' },
   readEffective: { order: 'by name', bound: 'the tools that are known' },
-  listSidecars: { order: 'connected first, by name', bound: `${count(sidecarBounds.left)} that have left a workspace, and those that are connected` },
+  listSidecars: {
+    order: 'connected first, by name',
+    bound: `${count(sidecarBounds.left)} that have left a workspace, and those that are connected`,
+  },
   listKeys: { order: 'newest first', bound: nothing },
   listMembers: { order: 'by uid', bound: nothing },
   listToolServers: { order: 'by name', bound: `${count(toolServerBounds.serversInWorkspace)} a workspace; a page: 4 MiB of tools` },

@@ -8,18 +8,7 @@ import Type from 'typebox';
 import { httpStatus, refusalOf } from '../base/errors.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { describe } from '../http/describe.ts';
-import {
-  flag,
-  integer,
-  inWorkspace as inWorkspacePath,
-  listOf,
-  object,
-  orNull,
-  remedies,
-  text,
-  texts,
-  word,
-} from '../http/shapes.ts';
+import { flag, integer, inWorkspace as inWorkspacePath, listOf, object, orNull, remedies, text, texts, word } from '../http/shapes.ts';
 
 type Hook = Parameters<NonNullable<HookRoutes['schemaOf']>>[0];
 

@@ -49,7 +49,11 @@ export function addRunRoutes(app: FastifyInstance, deps: StreamDeps): void {
     refusals: ['not_found'],
     operation: listRuns,
     schema: { params, querystring: pageQuery },
-    input: ({ params: { id }, query }) => ({ agentId: id, limit: limitOf(query.limit ?? '200'), before: positionOf(query.cursor, parseRunCursor) }),
+    input: ({ params: { id }, query }) => ({
+      agentId: id,
+      limit: limitOf(query.limit ?? '200'),
+      before: positionOf(query.cursor, parseRunCursor),
+    }),
     answer: ({ runs, ...rest }) => ok({ runs: runs.map(shownSummary), ...rest }),
   });
   addRoute(app, deps, {

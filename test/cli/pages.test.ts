@@ -14,9 +14,17 @@ beforeEach(async () => {
     asked.push(url);
     const name = fields.find(([path]) => path === url.pathname)?.[1] ?? 'runs';
     const second = url.searchParams.get('cursor') === 'more';
-    const item = { id: second ? 'second' : 'first', uid: second ? 'second' : 'first', slug: second ? 'second' : 'first', key: second ? 'b' : 'a', name: 'bot' };
+    const item = {
+      id: second ? 'second' : 'first',
+      uid: second ? 'second' : 'first',
+      slug: second ? 'second' : 'first',
+      key: second ? 'b' : 'a',
+      name: 'bot',
+    };
     response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify({ ok: true, revision: 1, [name]: [{ ...item, scopes: ['sidecar.sync'] }], ...(second ? {} : { next: 'more' }) }));
+    response.end(
+      JSON.stringify({ ok: true, revision: 1, [name]: [{ ...item, scopes: ['sidecar.sync'] }], ...(second ? {} : { next: 'more' }) }),
+    );
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -65,5 +73,8 @@ test('an agent is found by its name on any page, a key on the first one that has
 });
 
 test.each([[['runs', 'list']], [['run']]])('%j without an agent says how to find one', async (words) => {
-  expect(await tollgate(...words)).toMatchObject({ code: 1, err: expect.stringMatching(/missing required argument 'agent'\n.*tollgate agents list/) });
+  expect(await tollgate(...words)).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/missing required argument 'agent'\n.*tollgate agents list/),
+  });
 });

@@ -89,7 +89,9 @@ test.each(doors)('$operationId: a schema allows exactly what the door takes', ({
       if (flaw === null) count.taken += 1;
       else count.refused += 1;
       if (validate(body) !== (flaw === null))
-        differ.push(`${JSON.stringify(body).slice(0, 200)}: ${flaw === null ? 'taken, and the schema refuses it' : `${flaw.words}, and the schema allows it`}`);
+        differ.push(
+          `${JSON.stringify(body).slice(0, 200)}: ${flaw === null ? 'taken, and the schema refuses it' : `${flaw.words}, and the schema allows it`}`,
+        );
     }
   }
   expect(differ).toEqual([]);

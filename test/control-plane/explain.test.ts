@@ -30,6 +30,7 @@ interface Explanation {
   readonly enforced: object;
   readonly shadow: object;
   readonly layers: readonly Layer[];
+  readonly above?: readonly { readonly layers: readonly Layer[] }[];
   readonly wouldAllow: readonly (readonly object[])[];
 }
 

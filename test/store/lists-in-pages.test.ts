@@ -48,15 +48,17 @@ const insertRows = (table: string, columns: string, select: string) => (from: nu
   );
 
 /** Inserts copies of a row of the table in which some columns have other values, given as SQL. */
-const copyRow = (table: string, changed: Readonly<Record<string, string>>, where = 'true') => (from: number, to: number) =>
-  rest.pool.query(
-    `insert into ${table} overriding system value
+const copyRow =
+  (table: string, changed: Readonly<Record<string, string>>, where = 'true') =>
+  (from: number, to: number) =>
+    rest.pool.query(
+      `insert into ${table} overriding system value
      select (jsonb_populate_record(null::${table}, to_jsonb(one) || jsonb_build_object(${Object.entries(changed)
        .map(([column, value]) => `'${column}', ${value}`)
        .join(', ')}))).*
      from (select * from ${table} where workspace_id = $1 and ${where} limit 1) as one, generate_series($2::int, $3::int) as n`,
-    [workspaceId, from, to],
-  );
+      [workspaceId, from, to],
+    );
 
 const removeRow = (table: string, id: string) => (value: string) =>
   rest.pool.query(`delete from ${table} where workspace_id = $1 and ${id} = $2`, [workspaceId, value]);
@@ -82,8 +84,7 @@ async function shipEntries(from: number, to: number): Promise<void> {
   }
 }
 
-const insertEntries = (from: number, to: number): Promise<unknown> =>
-  from === 1 ? once('entries', () => shipEntries(1, to)) : shipNext();
+const insertEntries = (from: number, to: number): Promise<unknown> => (from === 1 ? once('entries', () => shipEntries(1, to)) : shipNext());
 
 let shipped = many;
 /** Records of a spool come in order, whichever list they are for. */
@@ -112,10 +113,11 @@ async function insertApprovals(from: number, to: number): Promise<unknown> {
 
 async function insertMessages(from: number, to: number): Promise<unknown> {
   await once('channel', () =>
-    insertRows('approval_channel', 'workspace_id, name, url, is_default, secret, secret_at, created_at', `w.id, 'chat', 'https://chat.test', false, 'x', now(), now()`)(
-      1,
-      1,
-    ),
+    insertRows(
+      'approval_channel',
+      'workspace_id, name, url, is_default, secret, secret_at, created_at',
+      `w.id, 'chat', 'https://chat.test', false, 'x', now(), now()`,
+    )(1, 1),
   );
   return insertRows(
     'approval_message',
@@ -124,7 +126,8 @@ async function insertMessages(from: number, to: number): Promise<unknown> {
   )(from, to);
 }
 
-const runColumns = 'workspace_id, id, agent_id, agent_name, model, sub, lineage, status, started_at, ended_at, instance, budget, spent, request';
+const runColumns =
+  'workspace_id, id, agent_id, agent_name, model, sub, lineage, status, started_at, ended_at, instance, budget, spent, request';
 const runOf = (id: string, agent: string, spent: string, startedAt = instant): string =>
   `w.id, ${id}, ${agent}, 'agent', 'demo/echo', 'owner', array[${id}], 'completed', ${startedAt}, now(), 'i', 1000000, ${spent}, '{}'`;
 
@@ -142,7 +145,11 @@ const lists: Readonly<Record<string, () => List>> = {
     path: '/acme/admin/members',
     items: 'members',
     idOf: text('uid'),
-    insert: insertRows('member', 'workspace_id, uid, email, role, created_at', `w.id, 'user-' || n, 'user-' || n || '@acme.test', 'member', now()`),
+    insert: insertRows(
+      'member',
+      'workspace_id, uid, email, role, created_at',
+      `w.id, 'user-' || n, 'user-' || n || '@acme.test', 'member', now()`,
+    ),
     remove: removeRow('member', 'uid'),
   }),
   keys: () => ({
@@ -209,7 +216,8 @@ const lists: Readonly<Record<string, () => List>> = {
       'workspace_id, at, sub, key_id, action, target, revision, position, detail',
       `w.id, now(), 'owner', 'key', 'agent.create', 'agent/x', 1000000 + n / 7, n % 7 + 1, '{}'`,
     ),
-    remove: (id) => rest.pool.query(`delete from admin_event where workspace_id = $1 and revision || '.' || position = $2`, [workspaceId, id]),
+    remove: (id) =>
+      rest.pool.query(`delete from admin_event where workspace_id = $1 and revision || '.' || position = $2`, [workspaceId, id]),
   }),
   'runs of an agent': () => ({
     path: `/api/v1/agents/${agentId}/runs`,
@@ -376,28 +384,38 @@ describe.each(Object.entries(lists))('%s', (_name, listOf) => {
 });
 
 describe('a list that is whole without a limit', () => {
-  test.each(['agents', 'members', 'keys', 'tool servers', 'workspaces', 'policies of agent types', 'keys of the log'])('%s', async (name) => {
-    const list = lists[name]?.();
-    if (list === undefined) throw new Error(`there is no list ${name}`);
-    const whole = await readPage(list, null);
-    expect(whole.next).toBeUndefined();
-    expect(whole.items.map(list.idOf)).toEqual(await readByPages(list, list.limit ?? 1_000));
-    expect((await readPage(list, 0)).items).toHaveLength(1);
-    expect((await readPage(list, 5_000)).items.length).toBe(Math.min(1_000, whole.items.length));
-    const { next } = await readPage(list, 3);
-    expect(next).toBeDefined();
-    // After a cursor, documents come in pages without a limit, too.
-    const following: Item[] = [];
-    for (let cursor = next; cursor !== undefined; ) {
-      const page = await readPage(list, null, cursor);
-      following.push(...page.items);
-      cursor = page.next;
-    }
-    expect(following.map(list.idOf)).toEqual(whole.items.slice(3).map(list.idOf));
-  });
+  test.each(['agents', 'members', 'keys', 'tool servers', 'workspaces', 'policies of agent types', 'keys of the log'])(
+    '%s',
+    async (name) => {
+      const list = lists[name]?.();
+      if (list === undefined) throw new Error(`there is no list ${name}`);
+      const whole = await readPage(list, null);
+      expect(whole.next).toBeUndefined();
+      expect(whole.items.map(list.idOf)).toEqual(await readByPages(list, list.limit ?? 1_000));
+      expect((await readPage(list, 0)).items).toHaveLength(1);
+      expect((await readPage(list, 5_000)).items.length).toBe(Math.min(1_000, whole.items.length));
+      const { next } = await readPage(list, 3);
+      expect(next).toBeDefined();
+      // After a cursor, documents come in pages without a limit, too.
+      const following: Item[] = [];
+      for (let cursor = next; cursor !== undefined; ) {
+        const page = await readPage(list, null, cursor);
+        following.push(...page.items);
+        cursor = page.next;
+      }
+      expect(following.map(list.idOf)).toEqual(whole.items.slice(3).map(list.idOf));
+    },
+  );
 
   test('a limit or a cursor that cannot be is refused', async () => {
-    for (const path of ['/api/v1/agents', '/acme/admin/members', '/acme/admin/keys', '/acme/admin/toolServers', '/acme/admin/agentTypePolicies', '/acme/admin/audit/keys'])
+    for (const path of [
+      '/api/v1/agents',
+      '/acme/admin/members',
+      '/acme/admin/keys',
+      '/acme/admin/toolServers',
+      '/acme/admin/agentTypePolicies',
+      '/acme/admin/audit/keys',
+    ])
       for (const query of ['limit=many', 'limit=', 'limit=1.5', 'cursor=', 'cursor=-', 'cursor=AA', 'cursor=//8', 'page=2'])
         expect([(await rest.ask('GET', `${path}?${query}`)).status, path, query]).toEqual([400, path, query]);
     expect((await rest.ask('GET', '/api/v1/workspaces?cursor=AA', { key: operatorKey })).status).toBe(400);

@@ -97,7 +97,8 @@ export function createApiDocument(document: unknown): ApiDocument {
       if (schema === undefined) throw new Error(`${method} ${url}: the document has no stream of events`);
       const validate = validatorOf(schema);
       const value = { event, ...(id === null ? {} : { id }), data };
-      if (!validate(value)) throw new Error(`${method} ${url}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(value).slice(0, 2000)}`);
+      if (!validate(value))
+        throw new Error(`${method} ${url}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(value).slice(0, 2000)}`);
     },
     check({ method, url, status, type, body }) {
       const at = `${method} ${url} → ${status}`;

@@ -97,8 +97,7 @@ export type KeyPosition = Pick<ApiKey, 'createdAt' | 'id'>;
 
 const cursorForm = /^(\d{1,15})\.([A-Za-z0-9]{20})$/;
 
-export const keyCursorOf = ({ createdAt, id }: KeyPosition): string =>
-  Buffer.from(`${createdAt.getTime()}.${id}`).toString('base64url');
+export const keyCursorOf = ({ createdAt, id }: KeyPosition): string => Buffer.from(`${createdAt.getTime()}.${id}`).toString('base64url');
 
 export function parseKeyCursor(cursor: string): KeyPosition | null {
   const [, ms, id] = cursorForm.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];

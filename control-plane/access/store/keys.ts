@@ -46,11 +46,7 @@ const keyFromRow = (row: KeyRow): ApiKey => ({
 });
 
 /** Lists keys, newest first. */
-export async function listKeys(
-  db: Queryable,
-  workspaceId: number,
-  { limit, after }: PageWanted<KeyPosition>,
-): Promise<readonly ApiKey[]> {
+export async function listKeys(db: Queryable, workspaceId: number, { limit, after }: PageWanted<KeyPosition>): Promise<readonly ApiKey[]> {
   const { rows } = await db.query<KeyRow>(
     `select ${columns} from api_key where workspace_id = $1
        and ($2::timestamptz is null or created_at < $2 or (created_at = $2 and id > $3))

@@ -5,7 +5,16 @@ import { type Checkpoint, logKeyText, signedNote } from '@tollgate/proto/chain';
 import { oneMore, pageOf, type PageWanted } from '../../base/page.ts';
 import { conflict, notFound } from '../../base/refusal.ts';
 import { type SigningKey, signingKeyCursorOf } from '../rules/signing-key.ts';
-import { findCheckpoint, findStray, hasKey, listKeys, listUnsigned, openLog, type StoredLog, writeCheckpoint } from '../store/audit-chain.ts';
+import {
+  findCheckpoint,
+  findStray,
+  hasKey,
+  listKeys,
+  listUnsigned,
+  openLog,
+  type StoredLog,
+  writeCheckpoint,
+} from '../store/audit-chain.ts';
 import { startOfDay } from '../store/partitions.ts';
 import { loggable } from '../../base/loggable.ts';
 import { type OperationDeps, effectOperation } from '../../access/operation.ts';

@@ -101,7 +101,8 @@ const layer = object(
     document: text,
     mode: {
       ...orNull(word(['enforce', 'audit', 'audit-only'])),
-      description: 'as the document says it, which is `audit` or `audit-only` for the same; `enforce` if it says nothing; null: there is no document',
+      description:
+        'as the document says it, which is `audit` or `audit-only` for the same; `enforce` if it says nothing; null: there is no document',
     },
     path: text,
     rule: { type: 'object' },

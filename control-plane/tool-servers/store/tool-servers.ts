@@ -82,9 +82,10 @@ const listedFromRow = (row: ToolServerRow): ListedToolServer => ({
 
 /** Returns the servers, sorted by name. The tools are listed without their schemas. */
 export async function listToolServers(db: Queryable, workspaceId: number): Promise<readonly ListedToolServer[]> {
-  const { rows } = await db.query<ToolServerRow>(`select ${columns}, ${listedTools} from tool_server where workspace_id = $1 order by name`, [
-    workspaceId,
-  ]);
+  const { rows } = await db.query<ToolServerRow>(
+    `select ${columns}, ${listedTools} from tool_server where workspace_id = $1 order by name`,
+    [workspaceId],
+  );
   return rows.map(listedFromRow);
 }
 
