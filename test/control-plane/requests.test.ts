@@ -79,7 +79,7 @@ describe('a body', () => {
     ['{"defaults":{"api":{"permission":"deny",\n  "permission" : "allow"}}}', 'defaults.api.permission', 2, 3],
     ['{"tools":{"a.b":{},"a.b":{}}}', 'tools["a.b"]', 1, 20],
     ['{"tools":{},"t\\u006fols":{}}', 'tools', 1, 13],
-    ['{"tools":{"x":[{"a":1},{"b":[],"b":[]}]}}', 'tools.x[1].b', 1, 33],
+    ['{"tools":{"x":[{"a":1},{"b":[],"b":[]}]}}', 'tools.x[1].b', 1, 32],
     ['{"a":{"b":1},"c":{"b":1},"a":{}}', 'a', 1, 26],
   ])('%s with a key twice is 400 and names the key and its second place', async (body, path, line, column) => {
     const answer = await put(body);
