@@ -159,7 +159,7 @@ const pureFolders = [
 const pureFiles = [
   'sidecar/engine/snapshot/verify.ts',
   'control-plane/workspaces/rules.ts',
-  ...['clean-json', 'instant', 'network', 'refusal', 'schema-words'].map((name) => `control-plane/base/${name}.ts`),
+  ...['clean-json', 'instant', 'network', 'page', 'refusal', 'schema-words'].map((name) => `control-plane/base/${name}.ts`),
 ];
 /** What a pure module may import from Node and from packages: only functions of their arguments. */
 const pureImports: Readonly<Record<string, readonly string[]>> = {
