@@ -98,9 +98,10 @@ async function insertApprovals(from: number, to: number): Promise<unknown> {
   await once('approval', async () => {
     await rest.keyOf('admin');
     const asker = { workspaceId, onlyKey: null, onlySub: null, isLocal: false, owner: keyId };
-    const asked = await askApproval(rest.deps, asker, askOf(callOf({ keyId, originSub: 'owner' })));
+    const asked = await askApproval(rest.deps, asker, askOf(callOf({ keyId, originSub: 'ann' })));
     if (asked.kind !== 'approval') throw new Error(asked.words);
-    await rest.ask('POST', `/acme/admin/approvals/${asked.approval.approvalId}/deny`, { body: {} });
+    const denied = await rest.ask('POST', `/acme/admin/approvals/${asked.approval.approvalId}/deny`, { body: {} });
+    if (denied.status !== 200) throw new Error(JSON.stringify(denied.body));
   });
   const changed = {
     id: longId,
@@ -138,7 +139,7 @@ const lists: Readonly<Record<string, () => List>> = {
     idOf: text('id'),
     // One is there already, and a workspace has at most 10,000.
     count: many - 1,
-    insert: copyRow('agent', { id: longId, position: 'n + 1000', name: "'agent-' || n", created_at: instant }, "id !~ '^0'"),
+    insert: copyRow('agent', { id: longId, position: 'n + 1000', name: "'registered-' || n", created_at: instant }, "id !~ '^0'"),
     remove: removeRow('agent', 'id'),
   }),
   members: () => ({
