@@ -99,6 +99,7 @@ async function shipNext(): Promise<void> {
 async function insertApprovals(from: number, to: number): Promise<unknown> {
   await once('approval', async () => {
     await rest.keyOf('admin');
+    await rest.keyOf('member', ['*'], 'ann');
     const asker = { workspaceId, onlyKey: null, onlySub: null, isLocal: false, owner: keyId };
     const asked = await askApproval(rest.deps, asker, askOf(callOf({ keyId, originSub: 'ann' })));
     if (asked.kind !== 'approval') throw new Error(asked.words);
