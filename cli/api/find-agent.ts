@@ -11,7 +11,7 @@ export const findAgentHelp = '  the agents and their ids are listed by: tollgate
 
 /** Finds an agent by its id, or else by its name if only one agent has that name. */
 export async function findAgent(client: Client, named: string): Promise<string> {
-  if (idForm.test(named) && (await client.probe(`${list}/${segment(named)}`)) === 200) return named;
+  if (idForm.test(named) && (await isId(client, named))) return named;
   let found: string | null = null;
   for await (const page of pagesOf(client, list)) {
     for (const agent of rowsIn(page, 'profiles').filter(({ name }) => name === named)) {
@@ -21,4 +21,15 @@ export async function findAgent(client: Client, named: string): Promise<string> 
   }
   if (found === null) throw new Failure(`there is no agent ${named}; list the agents with: tollgate agents list`);
   return found;
+}
+
+/** A refusal says nothing about the names: reading the list repeats it, if it is about more than this agent. */
+async function isId(client: Client, named: string): Promise<boolean> {
+  try {
+    await client.ask('GET', `${list}/${segment(named)}`);
+    return true;
+  } catch (error) {
+    if (error instanceof Failure) return false;
+    throw error;
+  }
 }
