@@ -61,7 +61,7 @@ const mayMeasure: Readonly<Record<string, string>> = {
   'chaos/kills/run.ts': 'reported',
   'console/live-tail.test.ts': 'paces the calls of `npm run test:long -- tail`',
   'readme/end-programs.ts': 'programs that are asked to end, and then killed',
-  'readme/main.ts': 'reported',
+  'readme/run-page.ts': 'reported',
 };
 
 /** Does not follow links: test/frameworks has one to what it installs. */

@@ -95,6 +95,17 @@ export const parts: readonly Part[] = [
     command: ['sh', '-c', 'test/frameworks/run newest; a=$?; test/frameworks/run oldest; [ "$a$?" = 00 ]'],
   },
   {
+    name: 'release',
+    about:
+      'all artefacts of a release, twice with the same bytes, and docs/operate/install-from-files.md in an empty folder that has them alone',
+    command: ['node', '--import', 'tsx', 'test/release/main.ts'],
+    needs: [
+      { check: ['sh', '-c', '[ "$(id -u)" = 0 ]'], remedy: 'run it as root, on Debian 12: it builds images' },
+      { check: ['sh', '-c', '[ -z "$(git status --porcelain)" ]'], remedy: 'commit first: a release is made of a commit' },
+      { check: ['python3', '-c', 'import ensurepip, venv'], remedy: 'apt-get install --no-install-recommends python3-venv' },
+    ],
+  },
+  {
     name: 'times',
     about: 'what takes real time: the tests of test/long',
     command: ['npx', '--no-install', 'vitest', 'run', '--project', 'long'],

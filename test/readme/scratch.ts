@@ -1,10 +1,11 @@
-// Prepares the folder where a page is run: a copy of the current checkout, with a home of its own, so that the checkout
-// keeps its files and the user's settings are neither read nor changed. Called by `main.ts`.
+// Prepares the folder where a page is run: a copy of the current checkout, or a folder with the artefacts of a release
+// alone. Each has a home of its own, so that the checkout keeps its files and the user's settings are neither read nor
+// changed. Called by `main.ts`, and by test/release/main.ts.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import type { Block } from './blocks.ts';
 
 export interface Scratch {
@@ -25,6 +26,21 @@ export function makeScratch(root: string): Scratch {
   const home = join(top, 'home');
   mkdirSync(home);
   return { folder, env: environmentWith(home), remove: () => rmSync(top, { recursive: true, force: true }) };
+}
+
+/**
+ * A folder with a copy of `artefacts` and nothing else: no program of the checkout is found by `PATH`, which has its
+ * `node_modules/.bin` when npm starts this program.
+ */
+export function makeBareScratch(artefacts: string): Scratch {
+  const top = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-release-test-')));
+  const folder = join(top, 'folder');
+  const home = join(top, 'home');
+  for (const one of [folder, home]) mkdirSync(one);
+  cpSync(artefacts, join(folder, 'artefacts'), { recursive: true });
+  const env = environmentWith(home);
+  const path = (env['PATH'] ?? '').split(delimiter).filter((one) => !/\bnode_modules\b|node-gyp-bin/.test(one));
+  return { folder, env: { ...env, PATH: path.join(delimiter) }, remove: () => rmSync(top, { recursive: true, force: true }) };
 }
 
 /** A file that was removed but not committed is still listed. */
