@@ -86,34 +86,36 @@ function folderOf({ out }: Release, name: string): string {
 }
 
 function makePackages(release: Release, to: string): void {
-  const { source, version, epoch } = release;
+  const { source, version } = release;
   run(release, 'npm', 'ci', '--ignore-scripts', '--no-progress', '--prefer-offline');
   run(release, 'npm', 'run', '--silent', 'build');
   run(release, 'npm', 'run', '--silent', 'console');
   for (const [folder] of packages) run(release, 'npm', 'pack', '--silent', '--ignore-scripts', '--pack-destination', to, `./${folder}`);
   run(release, '.ci/release/check-tarballs', ...packages.map(([, name]) => join(to, tarballOf(name, version))));
-  // Of the lock file, so that a list has what was tested. The list of the console, which is one bundle, has what it is built of.
-  const listed = (...words: readonly string[]): Bom =>
-    JSON.parse(
-      execFileSync('npm', ['sbom', '--sbom-format=cyclonedx', '--package-lock-only', ...words], {
-        cwd: source,
-        encoding: 'utf8',
-        maxBuffer: 2 ** 28,
-      }),
-    );
-  const installed = listed('--omit=dev');
-  const built = listed();
+  // Of the lock file, so that a list has what was tested. It has everything: `--omit=dev` leaves out what the repository
+  // needs for tests, also where a package needs it to run. Of our packages only the console, which is one bundle, needs
+  // others to be built, and its list has those.
+  const listing = execFileSync('npm', ['sbom', '--sbom-format=cyclonedx', '--package-lock-only'], {
+    cwd: source,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+  });
+  const whole: Bom = JSON.parse(listing);
   for (const [folder, name] of packages) {
+    const file = tarballOf(name, version);
     const sha256 = createHash('sha256')
-      .update(readFileSync(join(to, tarballOf(name, version))))
+      .update(readFileSync(join(to, file)))
       .digest('hex');
-    const whole = folder === 'console' ? built : installed;
-    writeList(release, tarballOf(name, version).replace(`-${version}.tgz`, ''), listOfPackage(whole, name, sha256), epoch);
+    writeList(
+      release,
+      file.replace(`-${version}.tgz`, ''),
+      listOfPackage(whole, `${name}@${version}`, { sha256, isBundle: folder === 'console' }),
+    );
   }
 }
 
-const writeList = (release: Release, name: string, bom: Bom, epoch: number): void =>
-  writeFileSync(join(folderOf(release, 'sbom'), `${name}.cdx.json`), textOf(bom, epoch));
+const writeList = (release: Release, name: string, bom: Bom): void =>
+  writeFileSync(join(folderOf(release, 'sbom'), `${name}.cdx.json`), textOf(bom, release.epoch));
 
 const toolsOf = ({ work }: Release): string => join(work, 'python-tools');
 
@@ -131,11 +133,11 @@ function makePython(release: Release, to: string): void {
   const sbom = folderOf(release, 'sbom');
   run(release, '.ci/release/python', toolsOf(release), to, sbom);
   const name = 'tollgate-client';
-  writeList(release, name, JSON.parse(readFileSync(join(sbom, `${name}.cdx.json`), 'utf8')), release.epoch);
+  writeList(release, name, JSON.parse(readFileSync(join(sbom, `${name}.cdx.json`), 'utf8')));
 }
 
 async function makeImages(release: Release, to: string): Promise<void> {
-  const { version, work, epoch } = release;
+  const { version, work } = release;
   run(release, 'deploy/test/release-images', to);
   for (const file of readdirSync(to)) {
     const name = file.replace(`-${version}-linux-amd64.tar.gz`, '');
@@ -153,7 +155,7 @@ async function makeImages(release: Release, to: string): Promise<void> {
       '--output',
       `cyclonedx-json=${list}`,
     );
-    writeList(release, name, JSON.parse(readFileSync(list, 'utf8')), epoch);
+    writeList(release, name, JSON.parse(readFileSync(list, 'utf8')));
   }
 }
 

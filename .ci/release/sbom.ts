@@ -9,6 +9,7 @@ interface Component {
   readonly name: string;
   readonly version?: string;
   readonly hashes?: readonly { readonly alg: string; readonly content: string }[];
+  readonly properties?: readonly { readonly name: string }[];
 }
 
 export interface Bom {
@@ -18,22 +19,35 @@ export interface Bom {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn?: readonly string[] }[];
 }
 
-/** What one package needs, of the list of the whole repository. `sha256`: the digest of its tarball. */
-export function listOfPackage(whole: Bom, name: string, sha256: string): Bom {
-  const own = whole.components.find((one) => one.name === name);
-  const start = own?.['bom-ref'];
-  if (own === undefined || start === undefined) throw new Error(`the list that npm made has no ${name}`);
-  const needs = new Map(whole.dependencies.map(({ ref, dependsOn = [] }) => [ref, dependsOn]));
+/**
+ * What one package needs, of the list of the whole repository. `id`: its name and version, as in `@tollgate/cli@1.2.3`.
+ * `sha256`: the digest of its tarball. `isBundle`: the package contains others, which are development dependencies then.
+ */
+export function listOfPackage(whole: Bom, id: string, { sha256, isBundle }: { readonly sha256: string; readonly isBundle: boolean }): Bom {
+  const own = whole.components.find((one) => one['bom-ref'] === id);
+  if (own === undefined) throw new Error(`the list that npm made has no ${id}`);
+  const left = new Set(whole.components.filter((one) => !isBundle && isForDevelopment(one)).map((one) => one['bom-ref']));
+  const needs = new Map(whole.dependencies.map(({ ref, dependsOn = [] }) => [ref, dependsOn.filter((one) => !left.has(one))]));
   // A set that is walked while it grows.
-  const reached = new Set([start]);
+  const reached = new Set([id]);
   for (const ref of reached) for (const needed of needs.get(ref) ?? []) reached.add(needed);
-  const component = { ...own, hashes: [{ alg: 'SHA-256', content: sha256 }] };
+  const component = { ...own, name: nameOf(own), hashes: [{ alg: 'SHA-256', content: sha256 }] };
   return {
     ...whole,
     metadata: { ...whole.metadata, component },
-    components: whole.components.filter((one) => one !== own && reached.has(one['bom-ref'] ?? '')),
-    dependencies: whole.dependencies.filter(({ ref }) => reached.has(ref)),
+    components: whole.components
+      .filter((one) => one !== own && reached.has(one['bom-ref'] ?? ''))
+      .map((one) => ({ ...one, name: nameOf(one) })),
+    dependencies: [...needs].flatMap(([ref, dependsOn]) => (reached.has(ref) ? [{ ref, dependsOn }] : [])),
   };
+}
+
+const isForDevelopment = ({ properties = [] }: Component): boolean => properties.some(({ name }) => name === 'cdx:npm:package:development');
+
+/** npm gives a package of this repository the name of its folder. */
+function nameOf({ 'bom-ref': ref = '', name }: Component): string {
+  const at = ref.lastIndexOf('@');
+  return at > 0 ? ref.slice(0, at) : name;
 }
 
 /** The text of the list, with the time of the commit, in seconds, and with a number made of its content. */

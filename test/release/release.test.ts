@@ -62,26 +62,35 @@ test('a version that is none is refused, and no file is written', () => {
   expect({ status, stderr }).toEqual({ status: 1, stderr: '1.0 is no version; write it as 1.2.3, or 1.2.3-rc.1\n' });
 });
 
-const part = (name: string) => ({ 'bom-ref': `${name}@1.0.0`, type: 'library', name, version: '1.0.0' });
+/** As npm has it: a package of a repository has the name of its folder. */
+const part = (name: string) => ({ 'bom-ref': `@of/${name}@1.0.0`, type: 'library', name, version: '1.0.0' });
 const whole: Bom = {
   serialNumber: 'urn:uuid:00000000-0000-0000-0000-000000000000',
   metadata: { timestamp: '2026-01-01T00:00:00Z', component: part('root') },
-  components: ['a', 'b', 'c', 'd'].map(part),
+  components: [...['a', 'b', 'c', 'd'].map(part), { ...part('tool'), properties: [{ name: 'cdx:npm:package:development' }] }],
   dependencies: [
-    { ref: 'root@1.0.0', dependsOn: ['a@1.0.0', 'd@1.0.0'] },
-    { ref: 'a@1.0.0', dependsOn: ['b@1.0.0'] },
-    { ref: 'b@1.0.0', dependsOn: ['c@1.0.0', 'a@1.0.0'] },
-    { ref: 'c@1.0.0' },
-    { ref: 'd@1.0.0' },
+    { ref: '@of/root@1.0.0', dependsOn: ['@of/a@1.0.0', '@of/d@1.0.0'] },
+    { ref: '@of/a@1.0.0', dependsOn: ['@of/b@1.0.0', '@of/tool@1.0.0'] },
+    { ref: '@of/b@1.0.0', dependsOn: ['@of/c@1.0.0', '@of/a@1.0.0'] },
+    { ref: '@of/c@1.0.0' },
+    { ref: '@of/d@1.0.0' },
+    { ref: '@of/tool@1.0.0' },
   ],
 };
 
 test('the list of a package has what it needs, also by others and in a circle, and nothing else', () => {
-  const list = listOfPackage(whole, 'a', 'f'.repeat(64));
-  expect(list.metadata.component).toMatchObject({ name: 'a', hashes: [{ alg: 'SHA-256', content: 'f'.repeat(64) }] });
-  expect(list.components.map(({ name }) => name)).toEqual(['b', 'c']);
-  expect(list.dependencies.map(({ ref }) => ref)).toEqual(['a@1.0.0', 'b@1.0.0', 'c@1.0.0']);
-  expect(() => listOfPackage(whole, 'e', '')).toThrow('the list that npm made has no e');
+  const sha256 = 'f'.repeat(64);
+  const list = listOfPackage(whole, '@of/a@1.0.0', { sha256, isBundle: false });
+  expect(list.metadata.component).toMatchObject({ name: '@of/a', hashes: [{ alg: 'SHA-256', content: sha256 }] });
+  expect(list.components.map(({ name }) => name)).toEqual(['@of/b', '@of/c']);
+  expect(list.dependencies).toEqual([
+    { ref: '@of/a@1.0.0', dependsOn: ['@of/b@1.0.0'] },
+    { ref: '@of/b@1.0.0', dependsOn: ['@of/c@1.0.0', '@of/a@1.0.0'] },
+    { ref: '@of/c@1.0.0', dependsOn: [] },
+  ]);
+  const bundle = listOfPackage(whole, '@of/a@1.0.0', { sha256, isBundle: true });
+  expect(bundle.components.map(({ name }) => name)).toEqual(['@of/b', '@of/c', '@of/tool']);
+  expect(() => listOfPackage(whole, '@of/a@2.0.0', { sha256, isBundle: false })).toThrow('the list that npm made has no @of/a@2.0.0');
 });
 
 test('a list is the same text in each run, and another one where its content differs', () => {
