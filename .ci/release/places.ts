@@ -14,7 +14,7 @@ interface Place {
 /** Reads a file by its path from the root of the repository. */
 export type ReadFile = (path: string) => string;
 
-export const source = 'package.json';
+const source = 'package.json';
 
 /** What a version looks like in a file: `0.1.0`, or `1.0.0-rc.1`. */
 const form = String.raw`\d+\.\d+\.\d+(?:-[0-9A-Za-z]+(?:\.[0-9A-Za-z]+)*)?`;
