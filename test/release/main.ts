@@ -15,7 +15,7 @@ import { compareSums } from './compare-sums.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const name = 'docs/operate/install-from-files.md';
 /** A block installs, from the registry, what the packages need. */
-const limitMs = 300_000;
+const limitMs = 600_000;
 
 const { values } = parseArgs({ options: { artefacts: { type: 'string' } } });
 const say = (...lines: readonly string[]): void => void process.stdout.write(`${lines.join('\n')}\n`);
