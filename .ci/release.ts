@@ -3,13 +3,12 @@
 // nothing, prints how a maintainer publishes, and ends with 2. `--set-version 1.2.3` writes the version in every place that
 // has one. Ends with 1 where an artefact could not be made, and with 2 where it could not begin.
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { checkLists, exportCommit, installTools, type Kind, kinds, make, type Release } from './release/make.ts';
+import { checkLists, exportCommit, installTools, type Kind, kinds, make, type Release, sumOf } from './release/make.ts';
 import { findDifferences, readVersion, setVersion } from './release/places.ts';
 import { howToPublish } from './release/publishing.ts';
 
@@ -57,8 +56,6 @@ const filesIn = (folder: string): readonly string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => statSync(join(folder, name)).isFile())
     .toSorted();
-
-const sumOf = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex');
 
 async function makeAll(wanted: readonly Kind[], out: string): Promise<void> {
   const work = mkdtempSync(join(tmpdir(), 'tollgate-release-'));

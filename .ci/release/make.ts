@@ -7,7 +7,7 @@ import { createReadStream, createWriteStream, mkdirSync, readdirSync, readFileSy
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import { type Bom, listOfPackage, textOf } from './sbom.ts';
+import { type Bom, listOfDistribution, listOfPackage, textOf } from './sbom.ts';
 
 export const kinds = ['npm', 'python', 'chart', 'images'] as const;
 export type Kind = (typeof kinds)[number];
@@ -57,6 +57,8 @@ function run({ source, epoch, version, revision }: Release, program: string, ...
   });
 }
 
+export const sumOf = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex');
+
 /** Writes the files of the commit into `source`. `root`: the checkout. */
 export function exportCommit(root: string, { source, work, revision }: Release): void {
   const archive = join(work, 'source.tar');
@@ -103,9 +105,7 @@ function makePackages(release: Release, to: string): void {
   const whole: Bom = JSON.parse(listing);
   for (const [folder, name] of packages) {
     const file = tarballOf(name, version);
-    const sha256 = createHash('sha256')
-      .update(readFileSync(join(to, file)))
-      .digest('hex');
+    const sha256 = sumOf(join(to, file));
     writeList(
       release,
       file.replace(`-${version}.tgz`, ''),
@@ -133,7 +133,9 @@ function makePython(release: Release, to: string): void {
   const sbom = folderOf(release, 'sbom');
   run(release, '.ci/release/python', toolsOf(release), to, sbom);
   const name = 'tollgate-client';
-  writeList(release, name, JSON.parse(readFileSync(join(sbom, `${name}.cdx.json`), 'utf8')));
+  const wheel = readdirSync(to).find((file) => file.endsWith('.whl')) ?? '';
+  const made: Bom = JSON.parse(readFileSync(join(sbom, `${name}.cdx.json`), 'utf8'));
+  writeList(release, name, listOfDistribution(made, release.version, sumOf(join(to, wheel))));
 }
 
 async function makeImages(release: Release, to: string): Promise<void> {

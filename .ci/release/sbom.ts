@@ -8,6 +8,7 @@ interface Component {
   readonly type: string;
   readonly name: string;
   readonly version?: string;
+  readonly purl?: string;
   readonly hashes?: readonly { readonly alg: string; readonly content: string }[];
   readonly properties?: readonly { readonly name: string }[];
 }
@@ -31,15 +32,25 @@ export function listOfPackage(whole: Bom, id: string, { sha256, isBundle }: { re
   // A set that is walked while it grows.
   const reached = new Set([id]);
   for (const ref of reached) for (const needed of needs.get(ref) ?? []) reached.add(needed);
-  const component = { ...own, name: nameOf(own), hashes: [{ alg: 'SHA-256', content: sha256 }] };
   return {
-    ...whole,
-    metadata: { ...whole.metadata, component },
+    ...withComponent(whole, { ...own, name: nameOf(own), hashes: hashesOf(sha256) }),
     components: whole.components
       .filter((one) => one !== own && reached.has(one['bom-ref'] ?? ''))
       .map((one) => ({ ...one, name: nameOf(one) })),
     dependencies: [...needs].flatMap(([ref, dependsOn]) => (reached.has(ref) ? [{ ref, dependsOn }] : [])),
   };
+}
+
+const hashesOf = (sha256: string) => [{ alg: 'SHA-256', content: sha256 }];
+
+const withComponent = (bom: Bom, component: Component): Bom => ({ ...bom, metadata: { ...bom.metadata, component } });
+
+/** The list that was made of an environment, with what it does not know of the distribution: version and digest. */
+export function listOfDistribution(bom: Bom, version: string, sha256: string): Bom {
+  const own = bom.metadata.component;
+  if (own === undefined) throw new Error('the list that cyclonedx-py made is about nothing');
+  const purl = `pkg:pypi/${own.name}@${version}`;
+  return withComponent(bom, { ...own, type: 'library', version, purl, hashes: hashesOf(sha256) });
 }
 
 const isForDevelopment = ({ properties = [] }: Component): boolean => properties.some(({ name }) => name === 'cdx:npm:package:development');

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packages } from '../../.ci/release/make.ts';
 import { howToPublish } from '../../.ci/release/publishing.ts';
-import { type Bom, listOfPackage, textOf } from '../../.ci/release/sbom.ts';
+import { type Bom, listOfDistribution, listOfPackage, textOf } from '../../.ci/release/sbom.ts';
 import { names } from '../support/names.ts';
 import { compareSums } from './compare-sums.ts';
 
@@ -91,6 +91,22 @@ test('the list of a package has what it needs, also by others and in a circle, a
   const bundle = listOfPackage(whole, '@of/a@1.0.0', { sha256, isBundle: true });
   expect(bundle.components.map(({ name }) => name)).toEqual(['@of/b', '@of/c', '@of/tool']);
   expect(() => listOfPackage(whole, '@of/a@2.0.0', { sha256, isBundle: false })).toThrow('the list that npm made has no @of/a@2.0.0');
+});
+
+test('the list of a distribution has its version and digest', () => {
+  const bom = { ...whole, metadata: { component: { type: 'application', name: 'tollgate-client' } } };
+  expect(listOfDistribution(bom, '1.2.3', 'e'.repeat(64))).toEqual({
+    ...whole,
+    metadata: {
+      component: {
+        type: 'library',
+        name: 'tollgate-client',
+        version: '1.2.3',
+        purl: 'pkg:pypi/tollgate-client@1.2.3',
+        hashes: [{ alg: 'SHA-256', content: 'e'.repeat(64) }],
+      },
+    },
+  });
 });
 
 test('a list is the same text in each run, and another one where its content differs', () => {
