@@ -23,7 +23,8 @@ const reproducible: Readonly<Record<string, string>> = {
   npm: 'the same bytes with the same Node and npm',
   python: 'the same bytes',
   chart: 'the same bytes',
-  images: 'the same bytes while the base is kept: it is made of the packages that Debian has on the day',
+  images:
+    'the same layers while the base is kept, which has the packages of Debian of the day; podman writes the random id of a container into the configuration',
   sbom: 'as what it describes; tollgate-client has the versions of anyio and h11 that PyPI has on the day',
 };
 

@@ -157,7 +157,8 @@ async function makeImages(release: Release, to: string): Promise<void> {
       '--output',
       `cyclonedx-json=${list}`,
     );
-    writeList(release, name, JSON.parse(readFileSync(list, 'utf8')));
+    // The package of npm has the same name.
+    writeList(release, `image-of-${name}`, JSON.parse(readFileSync(list, 'utf8')));
   }
 }
 

@@ -15,10 +15,10 @@ export function howToPublish(version: string, out: string): string {
       'npm run check',
     ],
     [
-      'Make the artefacts twice; both must have the same checksums',
+      'Make the artefacts twice; both must have the same checksums, except those of images and of their lists',
       `npm run release -- --dry-run --out ${out}`,
       `npm run release -- --dry-run --out ${out}-again`,
-      `cmp ${out}/SHA256SUMS ${out}-again/SHA256SUMS`,
+      `diff ${out}/SHA256SUMS ${out}-again/SHA256SUMS`,
     ],
     ['Install from them as a user does', 'npm run test:long -- release'],
     [

@@ -97,7 +97,7 @@ export const parts: readonly Part[] = [
   {
     name: 'release',
     about:
-      'all artefacts of a release, twice with the same bytes, and docs/operate/install-from-files.md in an empty folder that has them alone',
+      'all artefacts of a release, twice with the same bytes (images: the same files), and docs/operate/install-from-files.md in an empty folder that has them alone',
     command: ['node', '--import', 'tsx', 'test/release/main.ts'],
     needs: [
       { check: ['sh', '-c', '[ "$(id -u)" = 0 ]'], remedy: 'run it as root, on Debian 12: it builds images' },

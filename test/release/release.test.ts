@@ -133,5 +133,8 @@ test('a file that differs between two runs is named, and one that only one run m
     'new differs between two runs',
     'npm/two.tgz differs between two runs',
   ]);
+  // Archives of images may differ, and none may be missing.
+  expect(compareSums(line('a', 'images/one'), line('b', 'images/one'))).toEqual([]);
+  expect(compareSums(first + line('a', 'images/one'), first)).toEqual(['images/one differs between two runs']);
   expect(compareSums('', first)).toEqual(['the first run has no checksums']);
 });
