@@ -19,7 +19,7 @@ test('named parts run in the order of the parts, each once', () => {
 
 test('an unknown part is rejected with the list of known parts, and no part runs', () => {
   const problem =
-    'test:long has no part case, --all: it has cases, shell, conditions, kills, approvals, trust, flood, tail, moved, writes, python, typescript, release, times, cluster, and takes --list alone';
+    'test:long has no part case, --all: it has cases, shell, conditions, kills, approvals, trust, flood, tail, moved, writes, lists, python, typescript, release, times, cluster, and takes --list alone';
   expect(readArguments(['case', 'kills', '--all'])).toEqual({ kind: 'refused', problem });
   expect(readArguments(['--list', 'kills'])).toMatchObject({ kind: 'refused' });
 });
@@ -41,7 +41,7 @@ test('the command lists the parts, and exits with 2 when a part is unknown', () 
   expect(run('--list')).toMatchObject({
     status: 0,
     stdout: expect.stringMatching(
-      /^cases {7}.+\nshell {7}.+\nconditions {2}.+\nkills {7}.+\napprovals {3}.+\ntrust {7}.+\nflood {7}.+\ntail {8}.+\nmoved {7}.+\nwrites {6}.+\npython {6}.+\ntypescript {2}.+\nrelease {5}.+\ntimes {7}.+\ncluster {5}.+\n$/,
+      /^cases {7}.+\nshell {7}.+\nconditions {2}.+\nkills {7}.+\napprovals {3}.+\ntrust {7}.+\nflood {7}.+\ntail {8}.+\nmoved {7}.+\nwrites {6}.+\nlists {7}.+\npython {6}.+\ntypescript {2}.+\nrelease {5}.+\ntimes {7}.+\ncluster {5}.+\n$/,
     ),
   });
   expect(run('nothing')).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('no part nothing') });

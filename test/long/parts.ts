@@ -84,6 +84,12 @@ export const parts: readonly Part[] = [
     env: { TOLLGATE_TEST_ROUNDS: '100' },
   },
   {
+    name: 'lists',
+    about: 'every list of REST with 10,000 items, read by pages while items are added and removed',
+    command: ['npx', '--no-install', 'vitest', 'run', '--project', 'store', 'test/store/lists-in-pages.test.ts'],
+    env: { TOLLGATE_TEST_ITEMS: '10000' },
+  },
+  {
     name: 'python',
     about: 'the adapters of the Python client, all tests and types, in the newest and the oldest supported versions of the frameworks',
     command: ['sh', '-c', '.ci/python-frameworks newest; a=$?; .ci/python-frameworks oldest; [ "$a$?" = 00 ]'],
