@@ -190,6 +190,7 @@ describe('configuration', () => {
         enrolPort: null,
         tlsNames: null,
         tlsDir: null,
+        restTlsDir: null,
         injectPort: null,
         injectSettings: null,
         injectName: 'tollgate-injector',
