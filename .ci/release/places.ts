@@ -103,6 +103,8 @@ export const places: readonly Place[] = [
   byPattern('deploy/kustomize/mtls/mtls.yaml', label),
   byPattern('deploy/kustomize/example/kustomization.yaml', 'newTag: %'),
   byPattern('deploy/test/charts.sh', image('registry\\.example/tollgate')),
+  byPattern('deploy/test/cluster.sh', 'registry\\.example\\.com/tollgate/\\$one:%'),
+  byPattern('docs/operate/try-kubernetes.md', image('registry\\.example\\.com/tollgate')),
   byPattern('docs/operate/build-images.md', '\\$REPOSITORY/(?:\\$one|control-plane):%'),
   byPattern('docs/operate/kubernetes-settings.md', image('registry\\.example\\.com/tollgate')),
   byPattern('docs/operate/install-from-files.md', ':%'),
